@@ -371,6 +371,15 @@ def test_a_policy_with_a_budget_is_not_asked_either(plan):
     assert all(result.usage is UNSET for result in told.measured.results)
 
 
+def test_why_no_other_policy_can_be_measured_in_its_place_is_told(plan, monkeypatch):
+    def refused(*_, **__):
+        raise UserError("random knows no such exam")
+
+    monkeypatch.setattr("proctor.runs.forecast.run", refused)
+    told = forecast(plan("test_forecast:Spender", budget=RunBudget(tokens=1000)))
+    assert told.unmeasured_because.endswith("was to take its place, and cannot: random knows no such exam")
+
+
 def test_a_robot_that_is_there_is_not_driven(dataset, tmp_path):
     job = RunJob(policy="test_forecast:Raising", env="test_forecast:Robot", env_options={"attach": True})
     told = forecast(plan_run(RunConfig(job=job, dataset=dataset), tmp_path / "out"))

@@ -311,6 +311,24 @@ def test_what_a_killed_run_has_left_is_overwritten(tmp_path):
     assert len(recording.steps) == 10
 
 
+def test_a_process_that_slept_leaves_alone_what_another_recorded_instead(tmp_path):
+    def recorded(recorders):
+        return recorders.recorder(0).episode("ep")
+
+    picture = {"rgb": np.zeros((8, 8, 3), np.uint8)}
+    with recorded(asleep := Recorders(tmp_path, FRAMES, 1)) as sleeper:
+        sleeper.see(picture)
+        with recorded(awake := Recorders(tmp_path, FRAMES, 1)) as other:
+            other.see(picture)
+            other.step(1, {}, policy_s=0.0, env_s=0.0)
+            sleeper.step(0, {}, policy_s=0.0, env_s=0.0)
+            sleeper.see(picture)
+    assert [step.action for step in read_recording(tmp_path, "ep").steps] == [1]
+    assert len(read_recording(tmp_path, "ep").frames) == 1
+    assert (asleep.total().episodes, asleep.total().frames, asleep.total().size_bytes) == (0, 0, 0)
+    assert (awake.total().episodes, awake.total().frames) == (1, 1)
+
+
 def test_an_episode_done_again_without_recording_keeps_no_old_one(tmp_path):
     switch = tmp_path / "switch"
     switch.touch()

@@ -353,6 +353,15 @@ def test_a_command_that_comes_back_when_helpers_have_just_ended_the_run_says_so(
     trial.check_results()
 
 
+@pytest.mark.usefixtures("_without_locks")
+def test_a_finished_run_on_a_disk_without_locks_is_opened_again(trial):
+    assert trial.end(trial.begin())[0][0] == 0
+    assert "nothing to do" in trial.done(*trial.words())
+    (trial.out / "results.json").unlink()  # as if it had been killed right before its end
+    assert "nothing to do" in trial.done(*trial.words())
+    trial.check_results()
+
+
 def test_a_command_that_comes_back_waits_for_a_helper_that_completes_the_run(trial, monkeypatch):
     monkeypatch.setattr(journal, "LOCK_PATIENCE_S", 60.0)
     trial.out.mkdir()
@@ -361,7 +370,7 @@ def test_a_command_that_comes_back_waits_for_a_helper_that_completes_the_run(tri
     fcntl.flock(others, fcntl.LOCK_EX)
     release = threading.Timer(0.3, os.close, (others,))
     release.start()
-    with journal.Journal(trial.out, {"seed": 0}, {}, shared=shared, is_patient=True):
+    with journal.Journal(trial.out, {"seed": 0}, {}, shared=shared, on_wait=print):
         assert shared.holds_journal
     release.join()
     shared.close()
@@ -373,8 +382,8 @@ def test_a_host_that_may_be_dead_is_waited_for_and_one_that_lives_is_not(trial):
     dead.take_journal()
     dead._leases._is_closed.set()  # no sign of life from now on
     assert ours.take_journal() is not None
-    assert ours.take_journal(is_patient=True) is None
+    assert ours.take_journal(print) is None
     ours.close()
     assert alive.take_journal() is None
-    assert dead.take_journal(is_patient=True) is not None
+    assert dead.take_journal(print) is not None
     alive.close()

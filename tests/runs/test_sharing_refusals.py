@@ -184,6 +184,36 @@ def test_an_edited_agent_cannot_help(tmp_path):
         trial.close()
 
 
+def test_options_of_an_agent_that_are_secret_are_written_nowhere(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        AGENT + "    def __init__(self, hf_token='', max_tokens=1):\n        self.limit = max_tokens\n"
+    )
+    trial = SharedTrial(tmp_path, policy=("./mine.py:Agent",))
+    options = ("--policy-option", f"hf_token={SECRET}", "--policy-option", "max_tokens=7")
+    try:
+        stopped(trial, *options)
+        files = [file for file in trial.out.rglob("*") if file.is_file()]
+        assert not [file for file in files if SECRET.encode() in file.read_bytes()]
+        said = on_one_line(trial.done("work", trial.out, code=2))
+        assert "the policy's option hf_token, which is secret and not written down" in said
+        assert trial.end(trial.join(*options))[0][0] == 0
+        manifest = json.loads((trial.out / "manifest.json").read_bytes())
+        assert manifest["identity"]["policy_options"] == {"max_tokens": 7}
+        assert len(trial.scored()) == EPISODES
+    finally:
+        trial.close()
+
+
+def test_of_several_runs_those_that_can_be_helped_are_helped(trial):
+    stopped(trial)
+    broken = trial.folder / "a"
+    shutil.copytree(trial.out, broken)
+    shutil.rmtree(broken / "work")
+    said = on_one_line(trial.done("work", trial.folder, code=2))
+    assert f"{broken}: expected a run that is going on or has stopped" in said
+    trial.check_results()
+
+
 def test_a_token_is_not_written_down_and_asked_for(tmp_path):
     with ExitStack() as stack:
         port = stack.enter_context(served(Agent()))

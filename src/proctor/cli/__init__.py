@@ -37,6 +37,7 @@ from proctor.cli.terminal import (
     USER_ERROR,
     errors,
     interrupted_by_sigterm,
+    say_error,
 )
 from proctor.cli.work import add_work
 from proctor.core.errors import ProctorError, UserError, did_you_mean, missing_extra
@@ -54,8 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interrupted_by_sigterm() if "goes_on" in arguments else nullcontext():
             code = _run(arguments)
     except UserError as error:
-        errors.print("[red]error:[/red]", end=" ")
-        errors.say(str(error))
+        say_error(error)
         return USER_ERROR
     except ProctorError as error:
         errors.print("[red]failed:[/red]", end=" ")

@@ -16,7 +16,7 @@ from proctor.core.plain_text import plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from proctor.runs.forecast import Forecast, Range
+    from proctor.runs.forecast import Forecast, Measurement, Range
     from proctor.runs.plan import RunConfig, RunPlan
 
 NAME_WIDTH = 20
@@ -94,14 +94,12 @@ def _measured_lines(forecasts: Iterable[Forecast]) -> Iterable[str]:
         elif each.measured is None:
             yield f"{each.label}: nothing was measured: {each.unmeasured_because}"
         else:
-            yield f"{each.label}: {_how_measured(each)}"
+            yield f"{each.label}: {_how_measured(each, each.measured)}"
 
 
-def _how_measured(each: Forecast) -> str:
+def _how_measured(each: Forecast, measured: Measurement) -> str:
     from proctor.runs.forecast import STAND_IN
 
-    measured = each.measured
-    assert measured is not None  # noqa: S101  (the caller has looked)
     done, asked = len(measured.results), measured.asked
     many = f"{done} episode{'s' * (done != 1)}" if done == asked else f"{done} of {asked} episodes in time"
     text = f"measured with {many}"

@@ -229,8 +229,7 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "", *, join: bool = Fal
     from proctor.runs.run import run
 
     if join:
-        with console.status(f"waiting for the run in {escape(str(plan.out))} to begin"):
-            await_run(plan.out)
+        await_run(plan.out, console.say)
         plan = plan_run(plan.config, plan.out, plan.dataset)
     columns = (
         TextColumn("{task.description:<10}"),

@@ -155,7 +155,7 @@ def _run(arguments: argparse.Namespace) -> int:
     is_over_budget = _say_over_budget(reports)
     if is_stopped or is_over_budget:
         return UNAVAILABLE if is_stopped else OVER_BUDGET
-    worst = max(sum(r.summary.unscored.values()) / r.total_episodes for r in finished.values())
+    worst = max(1 - sum(e.is_scored for e in r.results.episodes) / r.total for r in reports.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
@@ -259,8 +259,14 @@ def _check_options(arguments: argparse.Namespace) -> None:
             raise UserError(f"--attach: one robot can do one episode at a time; leave {flag} out")
         if arguments.env == "o3de" and is_given:
             raise UserError(f"--env o3de: one engine can do one episode at a time; leave {flag} out")
-    if arguments.join and (arguments.budget_usd is not None or arguments.budget_tokens is not None):
-        raise UserError("--join: a run with a budget cannot be shared; leave --join out")
+    if arguments.budget_usd is not None or arguments.budget_tokens is not None:
+        if arguments.join:
+            raise UserError("--join: a run with a budget cannot be shared; leave --join out")
+        if arguments.executor == "slurm":
+            raise UserError(
+                "--executor slurm: a run with a budget cannot be shared; leave --executor out, or "
+                "--budget-usd and --budget-tokens"
+            )
     if arguments.join and arguments.executor == "slurm":
         raise UserError(
             "--join: the jobs of --executor slurm join the run by themselves; leave --join out, or leave "

@@ -33,6 +33,12 @@ console = Terminal(highlight=False)
 errors = Terminal(stderr=True, highlight=False)
 
 
+def say_error(error: Exception) -> None:
+    """Print what the user did wrong."""
+    errors.print("[red]error:[/red]", end=" ")
+    errors.say(str(error))
+
+
 @contextmanager
 def noted_signals(stop: Callable[[], None] = lambda: None) -> Iterator[list[int]]:
     """Yield a list of the signals that came. The first calls `stop`, a second ends the process at once.

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here
-from proctor.cli.terminal import DONE, UNAVAILABLE, console, errors
+from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, USER_ERROR, console, errors, say_error
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ A folder that all hosts can see is all that they need. Each episode is taken by 
 loses its episodes, and others do them. `proctor run ... --join` does the same with the run's own command.
 If the agent wants a token, put it into the environment variable PROCTOR_AGENT_TOKEN.
 
-exit codes: 0 nothing is left to do, 2 user error, 3 the agent is unavailable, 130 interrupted
+exit codes: 0 nothing is left to do, 1 episodes have no result, 2 user error, 3 the agent is unavailable,
+130 interrupted
 """
 
 
@@ -44,19 +45,29 @@ def add_work(commands: Any) -> None:
 def _work(arguments: argparse.Namespace) -> int:
     from proctor.runs.folder import find_runs
 
-    code = DONE
+    codes = [DONE]
     for out in find_runs([arguments.folder]):
-        plan = _plan(out, arguments.workers)
-        if plan is None:
-            console.say(f"{out}: all episodes are done; nothing to do")
-            continue
-        report = exam_runs.run_plan(plan, set(), join=True)
-        console.say(f"{out}: did {report.done_here} episodes here")
-        if report.stopped:
-            errors.say(f"stopped: the agent is unavailable: {report.stopped}")
-            code = UNAVAILABLE
-        exam_runs.print_scores(plan.dataset.exam, {plan.config.label: report.results}, out.name)
-    return code
+        try:
+            codes.append(_help_with(out, arguments.workers))
+        except UserError as error:  # the other runs may be well
+            say_error(error)
+            codes.append(USER_ERROR)
+    return max(codes)
+
+
+def _help_with(out: Path, workers: int) -> int:
+    """Do episodes of a run until none is left; return the exit code."""
+    plan = _plan(out, workers)
+    if plan is None:
+        console.say(f"{out}: all episodes are done; nothing to do")
+        return DONE
+    report = exam_runs.run_plan(plan, set(), join=True)
+    console.say(f"{out}: did {report.done_here} episodes here")
+    exam_runs.print_scores(plan.dataset.exam, {plan.config.label: report.results}, out.name)
+    if report.stopped:
+        errors.say(f"stopped: the agent is unavailable: {report.stopped}")
+        return UNAVAILABLE
+    return DONE if report.results.total_episodes == report.total else TOO_MANY_FAULTS
 
 
 def _plan(out: Path, workers: int) -> RunPlan | None:

@@ -88,9 +88,9 @@ def collect(
         why_not = _why_not_replayed(run, each, page)
         if recorded is not None or why_not:
             found[each.run, each.result.episode_id] = recorded or KeyFrames([], "none", why_not)
+            tell()
         else:
             by_env[repr([run.identity.get("env"), run.identity.get("env_options")])].append(each)
-        tell()
     for group in by_env.values():
         for key, frames in _replay_all(runs, group, page, width_px):
             found[key] = frames

@@ -37,9 +37,10 @@ def key_of_run(folder: Path) -> str:
         found = file.read_text(encoding="ascii").strip()
     except (FileNotFoundError, NotADirectoryError):
         return draw_key()
-    except (OSError, UnicodeError) as error:
-        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InvalidFile(file, f"{problem}; {REMEDY}") from None
+    except OSError as error:
+        raise InvalidFile(file, f"cannot be read: {error.strerror}") from None
+    except UnicodeError as error:
+        raise InvalidFile(file, f"cannot be read: {error}; {REMEDY}") from None
     if not re.fullmatch(r"[0-9a-f]{64}", found):
         raise InvalidFile(file, f"expected 64 hexadecimal digits, found {len(found)} characters; {REMEDY}")
     return found

@@ -115,7 +115,7 @@ class Attempts:
     def take(self, worker: int = 0) -> Any | None:
         """Return the next episode for a worker; None if others hold all that is left."""
         if not (self._waiting or self._again):
-            self._waiting_again(self._elsewhere)
+            self._put_back(self._elsewhere)
         while self._waiting or self._again:
             episode = self._next_for(worker)
             if self._is_ours(episode):
@@ -165,7 +165,7 @@ class Attempts:
             self._lost.append(LostEpisode(episode, claim.losses))
         return claim.is_ours and not claim.is_hopeless
 
-    def _waiting_again(self, episodes: dict[str, Any]) -> None:
+    def _put_back(self, episodes: dict[str, Any]) -> None:
         for episode in episodes.values():
             self._waiting.setdefault(episode.scene_id, deque()).append(episode)
         episodes.clear()
@@ -188,6 +188,9 @@ class Attempts:
         """Take in how an episode went that was taken."""
         begun_s = self._begun_s.pop(episode.episode_id)
         self.spending.note(result)
+        if not result.is_scored and self._gives_way(result.episode_id):
+            self._elsewhere[result.episode_id] = episode
+            return
         if result.is_scored:
             self.failures = 0
         if result.error is None or not self._is_repeated(result):
@@ -200,6 +203,20 @@ class Attempts:
             self._failed_at_s = time.monotonic()
             self.failures += 1
             self._next_at_s = self._failed_at_s + self._patience.pause_after_s(self.failures)
+
+    def _gives_way(self, episode_id: str) -> bool:
+        """Tell whether a result without a score is dropped: another process does the episode by now.
+
+        With a score it is published: the first score counts, whoever has the lease.
+        """
+        if self._shared is None:
+            return False
+        with disk_errors(self._shared.out):
+            return self._shared.give_way(episode_id)
+
+    def is_elsewhere(self, episode_id: str) -> bool:
+        """Tell whether another process does an episode, as far as is known here."""
+        return episode_id in self._elsewhere
 
     def _is_repeated(self, result: EpisodeResult) -> bool:
         """Tell whether the episode comes again in this run."""

@@ -157,11 +157,12 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
         facts = replace(facts, frames_budget_bytes=budget_bytes)
     try:
         return replace(facts, measured=_measure(_sample_plan(plan)))
-    except UserError:
+    except UserError as error:
         if not _costs_money(plan):
             raise
         # The exam may have nothing that a policy by chance could do: no reason to refuse the run.
-        return replace(facts, unmeasured_because=f"the policy {STAND_IN} cannot take this exam")
+        problem = f"the policy {STAND_IN} was to take its place, and cannot: {error}"
+        return replace(facts, unmeasured_because=problem)
 
 
 def free_bytes(folder: Path) -> int:

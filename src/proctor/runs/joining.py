@@ -7,9 +7,10 @@ end the run themselves if they find nobody who writes the journal when all is do
 from __future__ import annotations
 
 import errno
+import math
 import os
-import re
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,22 +34,31 @@ from proctor.runs.journal import (
     read_earlier_attempts,
 )
 from proctor.runs.ledger import Ledger
-from proctor.runs.plan import RunConfig, RunPlan, manifest_extras, updated_plan, with_first_worker
+from proctor.runs.plan import (
+    RunConfig,
+    RunPlan,
+    manifest_extras,
+    secret_options,
+    updated_plan,
+    with_first_worker,
+)
+from proctor.runs.pool import START_DEADLINE_S
 from proctor.runs.sharing import (
     POLL_S,
     RUN_FILE,
+    TELL_AFTER_S,
     WORK,
     NoHardLinks,
     SharedRun,
     SharingEnded,
     journal_holder,
+    remove_ended,
 )
 from proctor.runs.summary import summarise
 
-BEGIN_DEADLINE_S = 120.0
+BEGIN_DEADLINE_S = START_DEADLINE_S + 60.0  # its agent may have to load first
 END_DEADLINE_S = 120.0
-SECRET_OPTION = re.compile(r"token|secret|password|(^|_)key$", re.IGNORECASE)
-"""In the names of options of policies that are not written down."""
+OnWait = Callable[[str], None]
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,30 +78,32 @@ class BegunRun(NamedTuple):
     shared: SharedRun | None  # None if others cannot join
 
 
-def begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
+def begin_run(plan: RunPlan, stack: ExitStack, on_wait: OnWait, *, can_share: bool) -> BegunRun:
     """Open a run folder for writing, made if it is missing, so that other processes can join the run.
 
-    A run is not shared if it has a budget or only one robot, or on a disk without hard links.
+    A run is not shared if it has a budget or only one robot, or on a disk without hard links. `on_wait` is
+    told for whom this process waits.
     """
     while True:
         try:
-            return _begin_run(plan, stack, can_share=can_share)
+            return _begin_run(plan, stack, on_wait, can_share=can_share)
         except SharingEnded:  # by others, right now
             plan = updated_plan(plan)
 
 
-def _begin_run(plan: RunPlan, stack: ExitStack, *, can_share: bool) -> BegunRun:
+def _begin_run(plan: RunPlan, stack: ExitStack, on_wait: OnWait, *, can_share: bool) -> BegunRun:
     can_share = can_share and bool(plan.left) and not plan.config.budget.has_limit
     can_share = can_share and not _has_one_robot(plan.config.job)
     shared = None
     with disk_errors(plan.out), suppress(NoHardLinks):
         plan.out.mkdir(parents=True, exist_ok=True)
+        remove_ended(plan.out)
         if can_share:
-            shared = SharedRun(plan.out, plan.config.lease_s)
+            shared = SharedRun(plan.out, plan.config.lease_s, plan.workers)
             stack.callback(shared.close)
         elif (plan.out / WORK).is_dir():
-            _stop_sharing(plan)
-    journal = stack.enter_context(_open_journal(plan, shared, is_patient=True))
+            _stop_sharing(plan, on_wait)
+    journal = stack.enter_context(_open_journal(plan, shared, on_wait))
     keep_key(plan.out, plan.config.job.agent_id_key)
     with disk_errors(plan.out):
         plan = updated_plan(plan)
@@ -106,12 +118,17 @@ def _has_one_robot(job: RunJob) -> bool:
     return job.env == "o3de" or bool(job.env_options.get("attach"))
 
 
-def _stop_sharing(plan: RunPlan) -> None:
+def _stop_sharing(plan: RunPlan, on_wait: OnWait) -> None:
     """Take in what others did for an earlier command, and let them stop."""
     with ExitStack() as stack:
         shared = SharedRun(plan.out, plan.config.lease_s)
         stack.callback(shared.close)
-        journal = stack.enter_context(_open_journal(plan, shared, is_patient=True))
+        journal = stack.enter_context(_open_journal(plan, shared, on_wait))
+        for episode_id, holder in shared.holders(episode.episode_id for episode in plan.left).items():
+            raise UserError(
+                f"{plan.out}: {holder} is doing {episode_id} of this run, and a run with a budget or with "
+                "one robot cannot be shared; end that process, or wait until it has ended"
+            )
         Ledger(_reread(plan), journal, shared).collect()
         shared.close(is_complete=True)
 
@@ -133,9 +150,9 @@ def check_folder(plan: RunPlan, *, join: bool = False) -> None:
             check_unlocked(out)
 
 
-def _open_journal(plan: RunPlan, shared: SharedRun | None, *, is_patient: bool = False) -> Journal:
+def _open_journal(plan: RunPlan, shared: SharedRun | None, on_wait: OnWait | None = None) -> Journal:
     extras = manifest_extras(plan)
-    return Journal(plan.out, plan.identity, extras, shared=shared, is_patient=is_patient)
+    return Journal(plan.out, plan.identity, extras, shared=shared, on_wait=on_wait)
 
 
 def end_run(
@@ -147,9 +164,10 @@ def end_run(
         shared.close(is_complete=True)
 
 
-def await_run(out: Path) -> None:
+def await_run(out: Path, on_wait: OnWait) -> None:
     """Wait until there is a run to join in a folder."""
-    deadline_s = time.monotonic() + BEGIN_DEADLINE_S
+    begun_s = time.monotonic()
+    deadline_s, tell_at_s = begun_s + BEGIN_DEADLINE_S, begun_s + TELL_AFTER_S
     while not ((out / WORK / RUN_FILE).exists() or (out / RESULTS).exists()):
         if time.monotonic() > deadline_s:
             found = "a run that cannot be shared" if (out / MANIFEST).exists() else "no run"
@@ -158,16 +176,18 @@ def await_run(out: Path) -> None:
                 "begin it without --join. A run with a budget cannot be shared, nor one on a disk without "
                 "hard links"
             )
+        if time.monotonic() > tell_at_s:
+            on_wait(f"waiting up to {BEGIN_DEADLINE_S:.0f} s for a run to begin in {out}")
+            tell_at_s = math.inf  # once is enough
         time.sleep(POLL_S)
 
 
 def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
     """Take part in a run whose journal another process writes; return the plan as its journal is now."""
     with disk_errors(plan.out):
-        shared = SharedRun(plan.out, plan.config.lease_s)
+        shared = SharedRun(plan.out, plan.config.lease_s, plan.workers)
         stack.callback(shared.close)
-        plan = updated_plan(plan)
-    return with_first_worker(plan, shared.number * plan.workers), shared
+        return with_first_worker(updated_plan(plan), shared.first_worker), shared
 
 
 def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
@@ -189,7 +209,9 @@ def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
 def _complete(plan: RunPlan, shared: SharedRun) -> None:
     with _open_journal(plan, shared) as journal:
         ledger = Ledger(_reread(plan), journal, shared)
+        ledger.doubt_what_is_not_scored()
         ledger.collect()
+        ledger.await_late_records()
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if results.total_episodes == len(plan.episodes):
             end_run(journal, shared, results)
@@ -206,7 +228,7 @@ def _reread(plan: RunPlan) -> RunPlan:
 def _write_run_file(plan: RunPlan) -> None:
     """Write down how to help with a run. Secrets stay out of it."""
     config, dataset = plan.config, plan.dataset.path.resolve()
-    secret = [name for name in config.job.policy_options if SECRET_OPTION.search(name)]
+    secret = secret_options(config.job.policy_options)
     options = {key: value for key, value in config.job.policy_options.items() if key not in secret}
     job = msgspec.structs.replace(config.job, policy_options=options, agent_id_key="", texts={})
     config = msgspec.structs.replace(

@@ -11,7 +11,7 @@ import fcntl
 import os
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ class Journal:
     """A run directory, made if missing, open for writing by one process. Use as a context manager.
 
     `identity` defines the run; `record` is what else the manifest says: versions, host. If the run is shared,
-    its lease says who may write; with `is_patient`, wait for one whose holder may be dead. The lock is taken
+    its lease says who may write; with `on_wait`, wait for one whose holder may be dead. The lock is taken
     first where there are locks: it tells at once that a process on the same disk is alive, even if it is
     stopped, so that nobody takes the lease from it.
     """
@@ -86,24 +86,24 @@ class Journal:
         record: dict[str, Any],
         *,
         shared: SharedRun | None = None,
-        is_patient: bool = False,
+        on_wait: Callable[[str], None] | None = None,
     ) -> None:
         self.folder, self._shared = folder, shared
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._file: int | None = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             try:
-                self._lock(is_patient=is_patient)
+                self._lock(on_wait)
                 self._begin(identity, record)
             except BaseException:
                 os.close(self._file)
                 raise
         _OPEN.add(self)
 
-    def _lock(self, *, is_patient: bool) -> None:
+    def _lock(self, on_wait: Callable[[str], None] | None) -> None:
         """Become the only one who writes; JournalInUse if another does."""
         shared = self._shared
-        deadline_s = time.monotonic() + (LOCK_PATIENCE_S if shared and is_patient else 0.0)
+        deadline_s = time.monotonic() + (LOCK_PATIENCE_S if shared and on_wait else 0.0)
         while True:
             try:
                 fcntl.flock(self._file or 0, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,11 +113,9 @@ class Journal:
                     holder = shared.journal_holder if shared else None
                     raise JournalInUse(self.folder, str(holder or "another run")) from None
                 time.sleep(0.05)
-            except OSError:  # no such locks here, as on some shared disks
-                if shared is None:
-                    raise
+            except OSError:  # no such locks here, as on some shared disks: a lease has to do, if there is one
                 break
-        if shared is not None and (holder := shared.take_journal(is_patient=is_patient)) is not None:
+        if shared is not None and (holder := shared.take_journal(on_wait)) is not None:
             raise JournalInUse(self.folder, str(holder))
 
     def _begin(self, identity: dict[str, Any], record: dict[str, Any]) -> None:
@@ -149,9 +147,9 @@ class Journal:
         """Add a finished episode: its result as JSON, and its files. After this no crash can lose it."""
         if self._file is None:
             raise EvaluatorError(f"{self.folder}: the journal is closed, or of the process that was forked")
-        self.check_ours()
         line = record + b"\n"
         with disk_errors(self.folder):
+            self.check_ours()
             _write_file(trace_file(self.folder, episode_id), trace)
             _write_file(wire_file(self.folder, episode_id), transcript)
             end = os.fstat(self._file).st_size
@@ -171,8 +169,8 @@ class Journal:
 
     def save_results(self, results: Results) -> None:
         """Write `results.json`."""
-        self.check_ours()
         with disk_errors(self.folder):
+            self.check_ours()
             results.save(self.folder / RESULTS)
 
 

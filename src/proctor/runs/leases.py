@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import msgspec
 
-RELEASED_AT_S, CLOSED_AT_S = 1_000_000_000, 1_100_000_000
-"""Modification times that mean something else than a sign of life. Both are long past, and every file system
-can store them."""
+RELEASED_AT_S, LOST_AT_S, CLOSED_AT_S = 1_000_000_000, 1_050_000_000, 1_100_000_000
+"""Modification times that mean something else than a sign of life. All are long past, and every file system
+can store them. An attempt that its holder declares lost is judged like any other that is too old."""
 GONE = (errno.ENOENT, errno.ESTALE)
 """Errors that mean that a file is gone; ESTALE on NFS, if another host has removed it while it was open."""
 MAX_LOSSES = 3
@@ -49,6 +49,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     process: int = 0
     started: str = ""  # when the process did, by the kernel's count: process ids are used again
     lease_s: float | None = None  # after so long without a sign of life it wants to be taken for dead
+    workers: int = 1  # of one who shares a run
 
     @classmethod
     def this(cls) -> Holder:
@@ -75,15 +76,24 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 def _started(process: int) -> str:
     """Return when a process of this system started; empty if there is none, or only its zombie."""
     try:
-        fields = (
-            Path(f"/proc/{process}/stat")
-            .read_text(encoding="utf-8", errors="replace")
-            .rpartition(")")[2]
-            .split()
-        )
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    fields = stat.rpartition(")")[2].split()  # what follows the process's name
     return "" if fields[0] in "ZX" else fields[19]
+
+
+def read_lease(path: Path) -> tuple[Holder, float]:
+    """Return who made an attempt, and when its file was last changed.
+
+    The file is opened each time: NFS asks its server for new times only then.
+    """
+    with path.open("rb") as stream:
+        content, changed_s = stream.read(4096), os.fstat(stream.fileno()).st_mtime
+    try:
+        return msgspec.json.decode(content, type=Holder), changed_s
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # cut off, or not yet written
+        return Holder(host="an unknown host"), changed_s
 
 
 def _give_sign_of_life(path: Path) -> None:
@@ -144,6 +154,10 @@ class Leases:
                 os.close(file)
             return lease
 
+    def held(self, item: str) -> Lease | None:
+        """Return the lease of this process on an item, whether or not it has been taken over."""
+        return self._held.get(item)
+
     def sign_of_life(self, item: str) -> tuple[Holder, float] | None:
         """Return who holds an item, and when it gave its last sign of life; None if nobody does."""
         attempt, _ = self._passed.get(item, (0, 0))
@@ -161,17 +175,12 @@ class Leases:
             attempt += 1
 
     def _judge(self, path: Path) -> tuple[Standing, Holder]:
-        """Judge an attempt by its age. Opened each time: NFS asks its server for new times only then.
+        """Judge an attempt by its age.
 
         The clock is read first. If this process is stopped between the two, the attempt only seems younger.
         """
         now_s = self.folder_time_s()
-        with path.open("rb") as stream:
-            content, changed_s = stream.read(4096), os.fstat(stream.fileno()).st_mtime
-        try:
-            holder = msgspec.json.decode(content, type=Holder)
-        except (msgspec.MsgspecError, UnicodeDecodeError):  # cut off, or not yet written
-            holder = Holder(host="an unknown host")
+        holder, changed_s = read_lease(path)
         if changed_s == RELEASED_AT_S:
             return Standing.RELEASED, holder
         if changed_s == CLOSED_AT_S:
@@ -183,10 +192,8 @@ class Leases:
         """Return what time it is on the folder's server; asked at most once a second."""
         now_s = time.monotonic()
         if now_s - self._read_clock_at_s > 1.0:
-            with self._clock_file.open(
-                "r+b"
-            ) as stream:  # something must be written for the server to set a time
-                stream.write(b"{")
+            with self._clock_file.open("r+b") as stream:
+                stream.write(b"{")  # the server sets the time of a file that is written
                 stream.flush()
                 os.fsync(stream.fileno())
                 self._clock_s, self._read_clock_at_s = os.fstat(stream.fileno()).st_mtime, now_s
@@ -200,6 +207,10 @@ class Leases:
     def release(self, item: str) -> None:
         """Give an item back, so that anybody may begin another attempt at once."""
         self._end(item, RELEASED_AT_S)
+
+    def declare_lost(self, item: str) -> None:
+        """Give an item back as if its holder had died, so that the loss counts."""
+        self._end(item, LOST_AT_S)
 
     def close_item(self, item: str) -> None:
         """End an item: no other attempt, until somebody reopens it."""

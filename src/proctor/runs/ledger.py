@@ -9,7 +9,7 @@ import msgspec
 
 from proctor.core.errors import InvalidFile
 from proctor.exams.results import EpisodeResult, Fault
-from proctor.runs.attempts import Attempts
+from proctor.runs.attempts import WORKER_KILLED, Attempts
 from proctor.runs.examiner import Finished, episode_seed, lost
 from proctor.runs.executors import Executor
 from proctor.runs.journal import Journal, JournalTakenOver, disk_errors
@@ -49,7 +49,8 @@ class Ledger:
         self.done_here = 0
         self._finished = {key: result for key, result in self.by_id.items() if result}
         self._collect_at_s = 0.0
-        self._again_elsewhere: set[str] = set()  # whose last record says that others try them once more
+        self._scored_names: set[str] = set()  # by anybody, as far as a process without the journal sees it
+        self._awaited: set[str] = set()  # episodes whose last record says that they are tried once more
 
     @property
     def results(self) -> list[EpisodeResult]:
@@ -76,13 +77,18 @@ class Ledger:
         for episode, losses in attempts.take_lost():
             self._add(self._lost(episode, losses), attempts)
         self.collect(attempts)
-        self._await_late_records(attempts)
+        if not attempts.is_stopped:
+            self.await_late_records(attempts)
 
-    def _await_late_records(self, attempts: Attempts) -> None:
+    def doubt_what_is_not_scored(self) -> None:
+        """Wait for later records also where the journal has one without a score: they may be seen late."""
+        self._awaited.update(key for key, result in self.by_id.items() if result and not result.is_scored)
+
+    def await_late_records(self, attempts: Attempts | None = None) -> None:
         """Wait for what others have done, as long as an episode is missing that is not left to do."""
         deadline_s = time.monotonic() + LATE_NAMES_S
-        while self._shared and self._journal and not attempts.is_stopped and time.monotonic() < deadline_s:
-            if not self._again_elsewhere and None not in self.by_id.values():
+        while self._shared and self._journal and time.monotonic() < deadline_s:
+            if not self._awaited and None not in self.by_id.values():
                 return
             time.sleep(POLL_S)
             self.collect(attempts)
@@ -92,25 +98,22 @@ class Ledger:
         self._collect_at_s = time.monotonic() + COLLECT_PAUSE_S
         if self._shared is None or self._journal is None:
             return
-        self._journal.check_ours()
         with disk_errors(self._plan.out):
+            self._journal.check_ours()
             for published in self._shared.new_records():
                 result = self._read(published)
                 if not self._is_written(result):
                     self._journal.append(result.episode_id, *published[1:])
                     self._keep(result)
                 self._shared.take_in(published)
-                self._again_elsewhere.discard(result.episode_id)
-                known = self.by_id[result.episode_id]
-                if published.is_again and not (known and known.is_scored):  # we may have been faster
-                    self._again_elsewhere.add(result.episode_id)
+                self._note_awaited(result.episode_id, is_again=published.is_again)
                 if attempts is not None:
                     attempts.note_elsewhere(result, is_again=published.is_again)
 
     def _read(self, published: PublishedRecord) -> EpisodeResult:
         try:
             result: EpisodeResult = msgspec.json.decode(published.record, type=self._plan.dataset.exam.result)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             problem = f"not the record of an episode: {error}"
         else:
             if result.episode_id in self.by_id:
@@ -131,15 +134,27 @@ class Ledger:
     def _add(self, done: Finished, attempts: Attempts) -> None:
         """Write a result of ours. Where another process was faster, its result stands."""
         result, is_again = done.result, attempts.comes_again(done.result)
-        self._again_elsewhere.discard(result.episode_id)
+        if attempts.is_elsewhere(result.episode_id):
+            return
         known = self.by_id[result.episode_id]
         if known is None or not known.is_scored:
             self._write(done, is_again=is_again)
             self._keep(result)
             self.done_here += 1
+        self._note_awaited(result.episode_id, is_again=is_again)
         if self._shared is not None:
+            is_loss = result.error is not None and result.error.kind == WORKER_KILLED
             with disk_errors(self._plan.out):
-                self._shared.settle(result.episode_id, is_scored=result.is_scored, is_again=is_again)
+                self._shared.settle(
+                    result.episode_id, is_scored=result.is_scored, is_again=is_again, is_loss=is_loss
+                )
+
+    def _note_awaited(self, episode_id: str, *, is_again: bool) -> None:
+        known = self.by_id[episode_id]
+        if is_again and not (known and known.is_scored):  # another process may have been faster
+            self._awaited.add(episode_id)
+        else:
+            self._awaited.discard(episode_id)
 
     def _write(self, done: Finished, *, is_again: bool) -> None:
         if self._journal is not None:
@@ -173,7 +188,8 @@ class Ledger:
 
     def progress(self, notes: Sequence[str] = ()) -> Progress:
         """Return how far the run is."""
-        elsewhere = 0
         if self._shared is not None and self._journal is None:
-            elsewhere = len(self._shared.scored_names() - {plain_name(key) for key in self._finished})
+            with disk_errors(self._plan.out):
+                self._scored_names |= self._shared.scored_names()  # none are left when the run has ended
+        elsewhere = len(self._scored_names - {plain_name(key) for key in self._finished})
         return Progress(len(self.by_id), self._finished.values(), notes, elsewhere)

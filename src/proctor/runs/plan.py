@@ -6,9 +6,9 @@ A dataset is read once per command, however many policies take it; each of them 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from proctor.runs.attempts import Patience
 from proctor.runs.budget import RunBudget
 from proctor.runs.conditions import delivered_texts
 from proctor.runs.folder import JOURNAL
-from proctor.runs.job import RunJob, fit_job
+from proctor.runs.job import RunJob, agent_digest, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
 from proctor.runs.recorder import RecordingConfig
@@ -39,6 +39,8 @@ RECORDED_PACKAGES = (
 CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s", "wire")
 """Options of served policies that say how to reach them, or what to keep of what was exchanged with them, not
 what is examined; one of them is a secret."""
+SECRET_OPTION = re.compile(r"(token|secret|password|api_?key|(^|_)key)$", re.IGNORECASE)
+"""In the names of options of policies: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,24 +166,20 @@ def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[st
 def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> dict[str, Any]:
     policy = load("policy", config.job.policy, dataset.exam.baselines)
     job = config.job.identity()
-    left_out = getattr(policy, "connection_options", CONNECTION_OPTIONS)
+    left_out = {*getattr(policy, "connection_options", CONNECTION_OPTIONS)}
+    left_out.update(secret_options(job["policy_options"]))
     job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in left_out}
     return {
         **identity_of(dataset, episodes, config.suite or dataset.path.name),
-        "policy_sha256": _agent_digest(policy, config.job.policy_options),
+        "policy_sha256": agent_digest(config.job),
         **({"name": config.name} if config.name else {}),
         **job,
     }
 
 
-def _agent_digest(policy: type, options: dict[str, Any]) -> str:
-    """Return a hash of the files that make a policy what it is: an edited agent is another agent."""
-    digest = hashlib.sha256()
-    named = [options.get(name) for name in getattr(policy, "option_files", ("mapping",))]
-    for file in (inspect.getsourcefile(policy), *named):
-        if isinstance(file, str) and Path(file).is_file():
-            digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
+def secret_options(options: Iterable[str]) -> list[str]:
+    """Return the options of a policy that are written down nowhere."""
+    return [name for name in options if SECRET_OPTION.search(name)]
 
 
 def run_notes(plan: RunPlan) -> list[str]:

@@ -23,6 +23,7 @@ from PIL import Image
 
 from proctor.agents.arrays import is_colour
 from proctor.core.types import Info, Observation, Vector3
+from proctor.runs.leases import GONE
 from proctor.runs.recordings import (
     FRAMES,
     RECORDINGS,
@@ -186,11 +187,15 @@ class Recorder:
         """Add to one of our numbers."""
         self._counts[self._row * len(Count) + what] += number
 
+    def uncount(self, written: Mapping[Count, int]) -> None:
+        """Subtract from our numbers what was written and is gone."""
+        for what, number in written.items():
+            self.count(what, -number)
+
     def lose(self, problem: OSError, written: Mapping[Count, int]) -> None:
         """Count an episode as lost, and what was written of it as not written."""
         self.count(Count.EPISODES_LOST)
-        for what, number in written.items():
-            self.count(what, -number)
+        self.uncount(written)
         self._counts[self._row * len(Count) + Count.ERRNO] = problem.errno or errno.EIO
 
     def has_room_for(self, frame_bytes: int) -> bool:
@@ -227,7 +232,7 @@ class EpisodeRecorder:
 
     def _keep(self, what: Count, name: str, encode: Callable[[], bytes]) -> None:
         """Write a file whole or not at all, if the budget has room for it."""
-        if self._file is None:
+        if self._open_file() is None:
             return
         has_room = self._recorder.has_room_for(0)
         content = encode() if has_room else b""
@@ -247,7 +252,8 @@ class EpisodeRecorder:
 
     def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
         """Add a line."""
-        if self._file is None:
+        file = self._open_file()
+        if file is None:
             return
         self._steps += 1
         x, y, z = _coordinates(info.get("position"))
@@ -266,18 +272,38 @@ class EpisodeRecorder:
         )
         line = msgspec.json.encode(record) + b"\n"
         with self._giving_up():
-            self._file.write(line)
-            self._file.flush()  # the last steps before a crash are the ones to see
+            file.write(line)
+            file.flush()  # the last steps before a crash are the ones to see
             self._count(Count.STEP_BYTES, len(line))
 
     def close(self) -> None:
         """End the recording."""
-        if self._file is None:
+        file = self._open_file()
+        if file is None:
             return
         with self._giving_up():
-            self._file.close()
+            file.close()
             self._file = None
             self._recorder.count(Count.EPISODES)
+
+    def _open_file(self) -> BinaryIO | None:
+        """Return the file of the steps, as long as this recording goes on.
+
+        Another process may have taken the episode over while this one slept: it has removed our folder, and
+        what is there now is its recording.
+        """
+        if self._file is None:
+            return None
+        try:
+            is_removed = os.fstat(self._file.fileno()).st_nlink == 0
+        except OSError as error:
+            is_removed = error.errno in GONE
+        if is_removed:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+            self._recorder.uncount(self._written)
+        return self._file
 
     def _count(self, what: Count, number: int) -> None:
         self._written[what] += number

@@ -78,7 +78,11 @@ def run(
         notes += [*run_notes(plan), *text_notes(plan), *_replica_notes(plan)]
         journal = None
         if not join:
-            plan, journal, shared = begin_run(plan, stack, can_share=policy is None)
+
+            def tell(note: str) -> None:
+                on_progress(Progress(len(plan.episodes), plan.kept.values(), [note]))
+
+            plan, journal, shared = begin_run(plan, stack, tell, can_share=policy is None)
             ids = (episode.episode_id for episode in plan.left)
             with disk_errors(plan.out):
                 discard_recordings(plan.out, (key for key in ids if shared is None or shared.is_free(key)))
@@ -92,6 +96,9 @@ def run(
         if shared and join and not attempts.is_stopped:
             ledger = end_joined_run(plan, shared, ledger)
             on_progress(ledger.progress())
+            if shared.is_there:
+                holder = shared.journal_holder or "another process"
+                warnings.append(f"{holder} writes the journal, and has not ended the run; is it stopped?")
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if journal and results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
             end_run(journal, shared, results, is_stopped=attempts.is_stopped)

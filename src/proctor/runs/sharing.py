@@ -4,7 +4,7 @@
     work/hosts/N        the N-th process that took part, and the folder's clock as it reads it
     work/leases/ID.N    the N-th attempt at an episode (see `runs/leases.py`), and at writing the journal
     work/records/ID     the record of a scored episode: it appears whole and only once, whoever was first
-    work/unscored/ID.N  the record of an attempt that is not scored
+    work/unscored/ID.*  the record of an attempt that is not scored
 
 One process at a time writes the journal. The others publish records, and it takes them in: a record that is
 in the journal is left empty. The folder is removed when the run is complete.
@@ -13,10 +13,11 @@ in the journal is left empty. The folder is removed when the run is complete.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -27,7 +28,7 @@ import msgspec
 
 from proctor.core.documents import sync_folder, write_atomically
 from proctor.core.errors import InvalidFile, UserError
-from proctor.runs.leases import GONE, MAX_LOSSES, Holder, Lease, Leases
+from proctor.runs.leases import GONE, MAX_LOSSES, Holder, Lease, Leases, read_lease
 from proctor.runs.recordings import plain_name
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ DISK_PROBLEMS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTA
 JOURNAL_ITEM = "@journal"  # no episode's file has such a name
 POLL_S = 0.2
 REGISTER_TRIES = 10
+TELL_AFTER_S = 2.0  # of waiting
 CLOCK_MARGIN_S = 5.0
 """A holder is waited for no longer than its lease and this, also if its last sign is in the future."""
 SHORTEST_LEASE_S, LONGEST_LEASE_S = 1.0, 86_400.0
@@ -77,10 +79,10 @@ class PublishedRecord(NamedTuple):
 class SharedRun:
     """A run folder that other processes may work on at the same time. Call `close` at the end."""
 
-    def __init__(self, out: Path, lease_s: float) -> None:
+    def __init__(self, out: Path, lease_s: float, workers: int = 1) -> None:
         self.out, self._work = out, out / WORK
         self._records, self._unscored = self._work / "records", self._work / "unscored"
-        self._this = msgspec.json.encode(Holder.this())
+        self._this = msgspec.json.encode(msgspec.structs.replace(Holder.this(), workers=workers))
         self.number, self._host_file = self._register()
         self._leases = Leases(self._work / "leases", self._host_file, lease_s)
         self._journal: Lease | None = None
@@ -102,6 +104,8 @@ class SharedRun:
             file = hosts / str(number)
             with suppress(FileExistsError), file.open("xb") as stream:
                 stream.write(self._this)
+                stream.flush()
+                os.fsync(stream.fileno())
                 break
         self._check_links(file)
         return number, file
@@ -123,6 +127,12 @@ class SharedRun:
             raise NoHardLinks(self._work, error) from None
 
     @property
+    def first_worker(self) -> int:
+        """How many workers those have who took part before."""
+        files = (file for file in self._host_file.parent.iterdir() if file.name.isdigit())
+        return sum(read_lease(file)[0].workers for file in files if int(file.name) < self.number)
+
+    @property
     def is_there(self) -> bool:
         """Whether the run is still shared: it is not complete. A folder of a later command is not ours."""
         try:
@@ -132,24 +142,32 @@ class SharedRun:
                 raise
             return False
 
-    def take_journal(self, *, is_patient: bool = False) -> Holder | None:
+    def take_journal(self, on_wait: Callable[[str], None] | None = None) -> Holder | None:
         """Become the one who writes the journal; return who is, if that is another process.
 
-        With `is_patient`, wait until its lease has run out, or until it gives a sign of life. SharingEnded
-        if there is nothing left to write: others have completed the run.
+        With `on_wait`, wait until its lease has run out, or until it gives a sign of life, and tell that if
+        it takes long. SharingEnded if there is nothing left to write: others have completed the run.
         """
         first = self._leases.sign_of_life(JOURNAL_ITEM)
         lease_s = (first[0].lease_s if first else None) or self._leases.lease_s
-        deadline_s = time.monotonic() + lease_s + CLOCK_MARGIN_S if is_patient else 0.0
+        begun_s = time.monotonic()
+        deadline_s = begun_s + lease_s + CLOCK_MARGIN_S if on_wait else 0.0
         with self._until_complete():
             while not isinstance(claimed := self._leases.claim(JOURNAL_ITEM), Lease):
                 has_moved = self._leases.sign_of_life(JOURNAL_ITEM) not in (first, None)
                 if has_moved or time.monotonic() > deadline_s:
                     return claimed
+                if on_wait and time.monotonic() > begun_s + TELL_AFTER_S:
+                    wait_s = deadline_s - begun_s
+                    on_wait(
+                        f"waiting up to {wait_s:.0f} s for a sign of life of {claimed}, which writes the run"
+                    )
+                    begun_s = math.inf  # once is enough
                 time.sleep(POLL_S)
             if self.is_there:
                 self._journal = claimed
                 return None
+            self._leases.release(JOURNAL_ITEM)
         raise SharingEnded
 
     @property
@@ -187,18 +205,29 @@ class SharedRun:
             if error.errno not in GONE or self.is_there:
                 raise
 
+    def give_way(self, episode_id: str) -> bool:
+        """Give up an episode that another process has taken, while this one slept; tell whether one has."""
+        name = plain_name(episode_id)
+        lease = self._leases.held(name)
+        is_taken_over = lease is not None and self.is_there and not self._leases.is_ours(lease)
+        if is_taken_over:
+            self._leases.release(name)
+        return is_taken_over
+
     def publish(self, done: Finished, *, is_again: bool) -> None:
         """Let the record of an episode appear, whole and once. Nothing happens if another was faster."""
-        name, number = plain_name(done.result.episode_id), os.urandom(8).hex()
+        name, unique = plain_name(done.result.episode_id), os.urandom(8).hex()
         content = msgspec.msgpack.encode((done.record, done.trace, done.transcript))
         with self._until_complete():
             if not self.is_there:
                 return
             if not done.result.is_scored:
-                end = AGAIN if is_again else ".ended"
-                write_atomically(self._unscored / f"{name}.{number}{end}", content)
+                # In the order of the attempts, whoever made them: what the last one says counts.
+                lease, end = self._leases.held(name), AGAIN if is_again else ".ended"
+                attempt = lease.attempt if lease else 0
+                write_atomically(self._unscored / f"{name}.{attempt:06}.{unique}{end}", content)
                 return
-            draft = self._records / f".{name}.{number}"
+            draft = self._records / f".{name}.{unique}"
             try:
                 with draft.open("xb") as stream:
                     stream.write(content)
@@ -210,13 +239,15 @@ class SharedRun:
             finally:
                 draft.unlink(missing_ok=True)
 
-    def settle(self, episode_id: str, *, is_scored: bool, is_again: bool) -> None:
-        """End our attempt at an episode, whose record is safe."""
-        name = plain_name(episode_id)
-        if is_scored and self.is_there:
+    def settle(self, episode_id: str, *, is_scored: bool, is_again: bool, is_loss: bool = False) -> None:
+        """End our attempt at an episode, whose record is safe; a loss counts against the next attempts."""
+        name, is_there = plain_name(episode_id), self.is_there
+        if is_scored and is_there:
             with self._until_complete(), suppress(FileExistsError):
                 (self._records / name).touch(exist_ok=False)
-        if is_again:
+        if is_again and is_loss:
+            self._leases.declare_lost(name)
+        elif is_again or not is_there:
             self._leases.release(name)
         else:
             self._leases.close_item(name)
@@ -261,6 +292,11 @@ class SharedRun:
             return set(_names(self._records))
         return set()
 
+    def holders(self, episode_ids: Iterable[str]) -> dict[str, Holder]:
+        """Return who is doing which of these episodes."""
+        signs = {key: self._leases.sign_of_life(plain_name(key)) for key in episode_ids}
+        return {key: sign[0] for key, sign in signs.items() if sign}
+
     def is_free(self, episode_id: str) -> bool:
         """Tell whether nobody has done an episode or is doing it."""
         name = plain_name(episode_id)
@@ -276,12 +312,17 @@ class SharedRun:
                     self._work.rename(self.out / f".{WORK}.{os.urandom(8).hex()}.tmp")
         self._leases.close()
         if is_complete:
-            for ended in self.out.glob(f".{WORK}.*.tmp"):
-                shutil.rmtree(ended, ignore_errors=True)
+            remove_ended(self.out)
 
 
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in os.scandir(folder) if not entry.name.startswith(".")]
+
+
+def remove_ended(out: Path) -> None:
+    """Remove what is left of the folders of runs that have ended, also if a process died while it did so."""
+    for ended in out.glob(f".{WORK}.*.tmp"):
+        shutil.rmtree(ended, ignore_errors=True)
 
 
 def journal_holder(out: Path, lease_s: float) -> Holder | None:
@@ -293,11 +334,8 @@ def journal_holder(out: Path, lease_s: float) -> Holder | None:
     last = max(files, key=lambda file: int(file.suffix[1:]), default=None)
     if last is None:
         return None
-    try:
-        holder = msgspec.json.decode(last.read_bytes(), type=Holder)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        holder = Holder(host="an unknown host")
-    age_s = datetime.now(UTC).timestamp() - last.stat().st_mtime
+    holder, changed_s = read_lease(last)
+    age_s = datetime.now(UTC).timestamp() - changed_s
     is_late = age_s > (holder.lease_s or lease_s)  # so old is one that was released, too
     return None if is_late or holder.is_known_dead else holder
 
