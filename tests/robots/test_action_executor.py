@@ -31,6 +31,9 @@ class KinematicRobot:
     def scan(self):
         return self.scan_now
 
+    def scanned_s(self):
+        return self.time_s
+
     def in_contact(self):
         return self.contact
 
@@ -546,6 +549,34 @@ def test_news_of_an_obstacle_end_a_period_early():
         assert move(executor).collided
         assert robot.true_pose.x == pytest.approx(0.1, abs=0.004), "a tick, not a period"
         assert executor.collision_count == 1
+
+
+@pytest.mark.parametrize(("wall_m", "is_near"), [(0.42, True), (0.48, False)])
+def test_a_scan_that_comes_after_the_drive_still_counts(wall_m, is_near):
+    class LateScanner(LateRobot):
+        """Scans ten times a second, and is heard 0.4 s late."""
+
+        def tick(self):
+            super().tick()
+            if not ahead_m or self.time_s >= ahead_m[-1][0] + 0.1:
+                ahead_m.append((self.time_s, wall_m - self.true_pose.x))
+
+        def _heard(self):
+            return [scan for scan in ahead_m if scan[0] <= self.time_s - 0.4][-1:] or [(0.0, wall_m)]
+
+        def scanned_s(self):
+            return self._heard()[0][0]
+
+        def scan(self):
+            return scan_with(0, self._heard()[0][1])
+
+    ahead_m = []
+    robot = LateScanner(0.05)
+    executor = ActionExecutor(robot, landing=WITH_LATENCY, linear_speed_mps=0.5)
+    assert executor.forward().collided is is_near
+    assert executor.collision_count == is_near
+    assert robot.true_pose.x == pytest.approx(0.25, abs=0.007), "it was heard too late to end the drive"
+    assert not executor.forward(-0.2).collided
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ UNHINDERED = 0.98  # a robot that covers this share of a step moves freely, thou
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 REST_S, REST_MPS, REST_RADPS, REST_DEADLINE_S = 0.015, 0.01, 0.02, 3.0
 """A robot rests if it is slower than this for the time; it has to within the deadline."""
+SCAN_WAIT_S = 0.5  # at most, for a scan that was made after a drive
 
 
 class Motion(NamedTuple):
@@ -193,6 +194,7 @@ class ActionExecutor:
                 self._latency_s = prediction.latency_s
                 self._settle()
                 self._correct(move)
+                self._look_ahead(move)
         if prediction is None:
             self._robot.wait(self._period_s)
         return self._ended(start_s)
@@ -291,6 +293,15 @@ class ActionExecutor:
                 self._robot.wait(self._period_s, ends)
             move.drive(0.0)
             self._settle()
+
+    def _look_ahead(self, move: _Move) -> None:
+        """Count what a scan from where the robot stands shows: it may have come too late to end the drive."""
+        if not move.watches_scan or self.collision_detected or not self.is_running:
+            return
+        stood_s, _ = self._robot.odometry()
+        self._robot.wait(SCAN_WAIT_S, lambda: self._robot.scanned_s() >= stood_s or not self.is_running)
+        if self.is_running and self._is_blocked_ahead():
+            self.note_collision()
 
     @contextmanager
     def _running(self) -> Iterator[None]:

@@ -63,6 +63,9 @@ class Robot(Protocol):
     def scan(self) -> Scan:
         """Return the newest scan; a sector ahead is enough. Without a scanner it has no beams."""
 
+    def scanned_s(self) -> float:
+        """Return the robot's time of the newest scan; infinity without a scanner."""
+
     def in_contact(self) -> bool:
         """Tell whether it has touched anything but the floor since the last command."""
 

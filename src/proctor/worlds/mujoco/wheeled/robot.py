@@ -263,6 +263,10 @@ class MujocoRobot:
         reach_m = self._scan_reach_m
         return self.scanner.scan() if reach_m is None else self.scanner.scan_ahead(reach_m)
 
+    def scanned_s(self) -> float:
+        """Return the simulated time: a scan is of now."""
+        return self.now_s()
+
     def in_contact(self) -> bool:
         """Tell whether the robot has touched anything but the floor since the last command."""
         return self._touched is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -130,8 +131,7 @@ class Ros2Robot:
         The time is its stamp, or when it was heard, if the odometry is stamped by another clock.
         """
         moved = self._fresh(self.odom, lambda: self._odom_heard_s).moved
-        is_foreign = abs(self.now_s() - moved.stamp_s) > STALE_S
-        return self._odom_heard_s if is_foreign else moved.stamp_s, moved.pose_odom
+        return self._measured_s(moved.stamp_s, self._odom_heard_s), moved.pose_odom
 
     def velocity(self) -> Twist:
         """Return the velocity that the odometry tells; none if there is no odometry yet."""
@@ -144,6 +144,12 @@ class Ros2Robot:
             self._tell_no_scanner()
             return NO_SCAN
         return self._fresh(self.scans, lambda: self._scan_heard_s)
+
+    def scanned_s(self) -> float:
+        """Return the robot's time of the newest scan, as `odometry` does; infinity without a scanner."""
+        if not self._has_scanner():
+            return math.inf
+        return self._measured_s(self.scans.stamp_s, self._scan_heard_s)
 
     def in_contact(self) -> bool:
         """Tell whether the robot has hardly moved for half a second, though it was told to."""
@@ -237,6 +243,10 @@ class Ros2Robot:
                 told = "the robot was told to stop. Is the simulation running, in game mode?"
                 raise SimulationError(f"{topic.diagnosis()}; {told}")
         return cast(Value, topic.value)
+
+    def _measured_s(self, stamp_s: float, heard_s: float) -> float:
+        """Return the robot's time of a message, though it may be stamped by another clock."""
+        return heard_s if abs(self.now_s() - stamp_s) > STALE_S else stamp_s
 
     def _await_scanner(self) -> None:
         """Give the scanner of a robot that has just come time to be discovered."""
