@@ -18,6 +18,7 @@ import msgspec
 
 from proctor.core.addresses import replicas
 from proctor.core.errors import UserError
+from proctor.exams.fault_words import counted
 from proctor.exams.results import Fault
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import Finished, episode_seed, lost
@@ -93,6 +94,7 @@ class RayExecutor:
         self._others_wait_s = OTHERS_WAIT_S
         self._checked: set[str] = set()  # the nodes on which a worker compares the files, or has
         self._losses: Counter[str] = Counter()  # by episode id
+        self._losses_on: Counter[str] = Counter()  # by node
         self._again: deque[Any] = deque()  # episodes that were lost
         self._has_begun = False
         self._stack = ExitStack()
@@ -174,6 +176,8 @@ class RayExecutor:
             self._cluster.leave()
             self._stack.close()
         self._problems += [f"not used: {why}" for why in self._refused.values()]
+        for node, losses in self._losses_on.items():
+            self._problems.append(f"{node}: {counted(losses, 'worker')} lost in the middle of an episode")
         return list(dict.fromkeys(self._problems))
 
     def _close_idle(self) -> None:
@@ -320,6 +324,7 @@ class RayExecutor:
         if seat.episode is None:
             self._fail(seat, why)
             return []
+        self._losses_on[str(seat.node)] += 1
         self._drop(seat)
         for other in self._seats:
             if other.call is None and other.node.id == seat.node.id:
