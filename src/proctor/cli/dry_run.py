@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, console, errors
 from proctor.core.plain_text import plain
@@ -31,7 +32,7 @@ def dry_run(plans: Mapping[str, RunPlan], title: str, *, out: Path, max_fault_ra
     for label, plan in plans.items():
         if not console.is_terminal:
             console.print(f"{label}: checking, then measuring a few episodes", markup=False)
-        with console.status(f"{escape(plain(label))}: checking, then measuring a few episodes"):
+        with console.status(Text(f"{plain(label)}: checking, then measuring a few episodes")):
             found = forecast(plan, join=join)
         console.say(*(f"note: {note}" for note in found.notes if note not in told))
         told.update(found.notes)
@@ -68,9 +69,11 @@ def _table(forecasts: Sequence[Forecast], title: str) -> Table:
 
 
 def _where(config: RunConfig, forecasts: Sequence[Forecast]) -> str:
+    from proctor.exams.fault_words import counted
+
     workers = max((each.workers or 0 for each in forecasts), default=0)
     if not forecasts[0].is_local:
-        many = f"{workers} workers" if workers else "as many workers as there is room for"
+        many = counted(workers, "worker") if workers else "as many workers as there is room for"
         return f"by the executor {config.executor} with {many}"
     return f"here, in {workers} processes" if workers > 1 else "here, one after the other"
 

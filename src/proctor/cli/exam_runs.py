@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from proctor.cli.options import add_dataset, add_option, add_scenes, read_options
 from proctor.cli.terminal import Terminal, console, errors
@@ -232,7 +233,7 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "", *, join: bool = Fal
         await_run(plan.out, console.say)
         plan = plan_run(plan.config, plan.out, plan.dataset)
     columns = (
-        TextColumn("{task.description:<10}"),
+        TextColumn("{task.description:<10}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("SR {task.fields[rate]:>4}"),
@@ -240,8 +241,8 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "", *, join: bool = Fal
     )
     label = label or plan.config.label
     bar = Progress(*columns, console=console)
-    task = bar.add_task(escape(label), total=None, rate="")
-    checking = console.status(f"{escape(label)}: checking the episodes")
+    task = bar.add_task(label, total=None, rate="")
+    checking = console.status(Text(f"{label}: checking the episodes"))
     tenths: set[int] = set()  # of the run, that were told
 
     def show(state: State) -> None:

@@ -29,8 +29,8 @@ class Terminal(Console):
             self.print(line, markup=False, soft_wrap=True)
 
 
-console = Terminal(highlight=False)
-errors = Terminal(stderr=True, highlight=False)
+console = Terminal(highlight=False, emoji=False)  # `agents:eyes:` is a name
+errors = Terminal(stderr=True, highlight=False, emoji=False)
 
 
 def say_error(error: Exception) -> None:
