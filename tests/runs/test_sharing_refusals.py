@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -184,7 +185,7 @@ def test_an_edited_agent_cannot_help(tmp_path):
         trial.close()
 
 
-def test_options_of_an_agent_that_are_secret_are_written_nowhere(tmp_path):
+def test_secret_options_of_an_agent_are_written_nowhere_but_tell_runs_apart(tmp_path):
     (tmp_path / "mine.py").write_text(
         AGENT + "    def __init__(self, hf_token='', max_tokens=1):\n        self.limit = max_tokens\n"
     )
@@ -198,8 +199,15 @@ def test_options_of_an_agent_that_are_secret_are_written_nowhere(tmp_path):
         assert "the policy's option hf_token, which is secret and not written down" in said
         assert trial.end(trial.join(*options))[0][0] == 0
         manifest = json.loads((trial.out / "manifest.json").read_bytes())
+        hidden = manifest["identity"]["policy_options"].pop("hf_token")
+        assert re.fullmatch(r"\(hidden, [0-9a-f]{4}\)", hidden)
         assert manifest["identity"]["policy_options"] == {"max_tokens": 7}
         assert len(trial.scored()) == EPISODES
+        other = ("--policy-option", "hf_token=otherwise", *options[2:])
+        said = on_one_line(trial.done(*trial.words(*other), code=2))
+        assert "holds a different run: its policy_options" in said
+        assert hidden in said
+        assert "otherwise" not in said
     finally:
         trial.close()
 

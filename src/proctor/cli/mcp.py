@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here
-from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, errors
+from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, command_text, errors
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _mcp(arguments: argparse.Namespace) -> int:
             if arguments.stdio or report.done_before < report.total:
                 transport.finish()
     except _ClientLeft:
-        again = shlex.join(["proctor", *arguments.words])
+        again = command_text(arguments.words)
         errors.say(f"the client has closed the connection; the same command goes on: {again}")
         return UNAVAILABLE
     if report.stopped:

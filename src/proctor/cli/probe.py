@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here, read_options
-from proctor.cli.terminal import DONE, UNAVAILABLE, console, errors
+from proctor.cli.terminal import DONE, UNAVAILABLE, command_text, console, errors
 from proctor.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def _probe(arguments: argparse.Namespace) -> int:
         report = exam_runs.run_plan(plan, told, label=arm)
         if report.stopped:
             errors.say(f"stopped in the arm {arm}: the agent is unavailable: {report.stopped}")
-            errors.say(f"When it answers again, go on with: proctor {shlex.join(arguments.words)}")
+            errors.say(f"When it answers again, go on with: {command_text(arguments.words)}")
             return UNAVAILABLE
     runs = {arm: load_run(plan.out) for arm, plan in plans.items()}
     probe = probe_of(runs, {arm: plan.config.job.conditions for arm, plan in plans.items()})

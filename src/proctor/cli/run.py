@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from proctor.cli.terminal import (
     OVER_BUDGET,
     TOO_MANY_FAULTS,
     UNAVAILABLE,
+    command_text,
     console,
     errors,
 )
@@ -85,7 +85,7 @@ def add_run(commands: Any, *, with_exam_options: bool) -> None:
     add_option(run, "--policy NAME", str, text, nargs="+", required=True)
     text = "what to call the agent in tables, reports and its folder; as many as there are policies"
     add_option(run, "--name NAME", str, text, nargs="+", default=[])
-    add_option(run, "--workers N", int, "processes (default: 1, or all that a cluster has room for)")
+    add_option(run, "--workers N", int, "processes (default: 1; with ray, all that the cluster has room for)")
     add_option(run, "--executor NAME", "", "where episodes are done (default: here, by --workers)")
     add_option(run, "--join", bool, "help a run in the same folder that others are doing (docs/cluster.md)")
     text = "seconds without a sign of life after which others take a process for dead (default: 60)"
@@ -155,7 +155,7 @@ def _run(arguments: argparse.Namespace) -> int:
     is_over_budget = _say_over_budget(reports)
     if is_stopped or is_over_budget:
         return UNAVAILABLE if is_stopped else OVER_BUDGET
-    worst = max(1 - sum(e.is_scored for e in r.results.episodes) / r.total for r in reports.values())
+    worst = max(report.unscored / report.total for report in reports.values())
     return TOO_MANY_FAULTS if worst > arguments.max_fault_rate else DONE
 
 
@@ -165,8 +165,7 @@ def _say_unavailable(reports: Mapping[str, RunReport], words: Sequence[str]) -> 
     for label, report in stopped.items():
         errors.say(f"stopped: {label}: the agent is unavailable: {report.stopped}", _done_text(report))
     if stopped:
-        shown = [re.sub(r"(^|=)token=.*", r"\1token=...", word, flags=re.DOTALL) for word in words]
-        errors.say(f"When the agent answers again, go on with: proctor {shlex.join(shown)}")
+        errors.say(f"When the agent answers again, go on with: {command_text(words)}")
     return bool(stopped)
 
 
@@ -182,8 +181,7 @@ def _say_over_budget(reports: Mapping[str, RunReport]) -> bool:
 
 
 def _done_text(report: RunReport) -> str:
-    done = sum(result.is_scored for result in report.results.episodes)
-    return f"{done} of {report.total} episodes are done and kept."
+    return f"{report.total - report.unscored} of {report.total} episodes are done and kept."
 
 
 def _plans(arguments: argparse.Namespace, out: Path) -> dict[str, RunPlan]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from proctor.core.options import hide_secret_words
 from proctor.core.plain_text import plain
 
 DONE, TOO_MANY_FAULTS, USER_ERROR, UNAVAILABLE, OVER_BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -37,6 +39,11 @@ def say_error(error: Exception) -> None:
     """Print what the user did wrong."""
     errors.print("[red]error:[/red]", end=" ")
     errors.say(str(error))
+
+
+def command_text(words: Sequence[str]) -> str:
+    """Return a command as people can give it again, but for the values of secret options."""
+    return shlex.join(["proctor", *hide_secret_words(words)])
 
 
 @contextmanager

@@ -1,9 +1,14 @@
-"""Options of envs, policies, exams and plug-ins: declared once, as the fields of a struct."""
+"""Options of envs, policies, exams and plug-ins: declared once, as the fields of a struct.
+
+What is secret of them is decided here, too, by their names.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +18,8 @@ from proctor.core.errors import UserError, did_you_mean
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 Init = TypeVar("Init", bound=Callable[..., None])
+SECRET_OPTION = re.compile(r"(token|secret|password|api_?key|(^|_)key)$", re.IGNORECASE)
+"""In the names of options: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
 
 
 def takes_options(kind: type[msgspec.Struct]) -> Callable[[Init], Init]:
@@ -48,3 +55,27 @@ def checked_options(
         place, problem = explain(error, given, kind)
         option = f"option {place.lstrip('.')}" if place else "options"
         raise UserError(f"{option} of the {owner}: {problem}" if owner else f"{option}: {problem}") from None
+
+
+def secret_options(names: Iterable[str]) -> list[str]:
+    """Return those of these options whose values are shown and written nowhere."""
+    return [name for name in names if SECRET_OPTION.search(name)]
+
+
+def hide_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with short checksums in place of secrets, so that other secrets are noticed."""
+    secret = secret_options(options)
+    return {name: _hidden(value) if name in secret else value for name, value in options.items()}
+
+
+def _hidden(value: Any) -> str:
+    return f"(hidden, {hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:4]})"
+
+
+def hide_secret_words(words: Iterable[str]) -> list[str]:
+    """Return words of a command line without the secrets in `NAME=VALUE` and `--FLAG=NAME=VALUE`."""
+    shown = []
+    for word in words:
+        found = re.match(r"((?:--[\w-]+=)?([\w.-]+)=).", word)
+        shown.append(f"{found[1]}..." if found and secret_options([found[2]]) else word)
+    return shown

@@ -21,6 +21,7 @@ from proctor import __version__
 from proctor.core.addresses import TOKEN_VARIABLE, is_address
 from proctor.core.documents import decode, read_bytes, write_atomically
 from proctor.core.errors import InvalidFile, UserError
+from proctor.core.options import secret_options
 from proctor.exams.results import Results
 from proctor.runs.agent_ids import keep_key
 from proctor.runs.folder import MANIFEST, RESULTS
@@ -38,7 +39,6 @@ from proctor.runs.plan import (
     RunConfig,
     RunPlan,
     manifest_extras,
-    secret_options,
     updated_plan,
     with_first_worker,
 )

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import msgspec
 
 from proctor import __version__
 from proctor.core.errors import UserError
+from proctor.core.options import hide_secrets
 from proctor.core.registry import load, suite_path
 from proctor.exams.datasets import Dataset, load_dataset, scenes_digest
 from proctor.exams.results import EpisodeResult
@@ -39,8 +39,6 @@ RECORDED_PACKAGES = (
 CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s", "wire")
 """Options of served policies that say how to reach them, or what to keep of what was exchanged with them, not
 what is examined; one of them is a secret."""
-SECRET_OPTION = re.compile(r"(token|secret|password|api_?key|(^|_)key)$", re.IGNORECASE)
-"""In the names of options of policies: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,20 +164,15 @@ def identity_of(dataset: Dataset, episodes: Sequence[Any], name: str) -> dict[st
 def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> dict[str, Any]:
     policy = load("policy", config.job.policy, dataset.exam.baselines)
     job = config.job.identity()
-    left_out = {*getattr(policy, "connection_options", CONNECTION_OPTIONS)}
-    left_out.update(secret_options(job["policy_options"]))
-    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in left_out}
+    left_out = getattr(policy, "connection_options", CONNECTION_OPTIONS)
+    kept = {k: v for k, v in job["policy_options"].items() if k not in left_out}
+    job["policy_options"] = hide_secrets(kept)
     return {
         **identity_of(dataset, episodes, config.suite or dataset.path.name),
         "policy_sha256": agent_digest(config.job),
         **({"name": config.name} if config.name else {}),
         **job,
     }
-
-
-def secret_options(options: Iterable[str]) -> list[str]:
-    """Return the options of a policy that are written down nowhere."""
-    return [name for name in options if SECRET_OPTION.search(name)]
 
 
 def run_notes(plan: RunPlan) -> list[str]:

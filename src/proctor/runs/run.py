@@ -46,6 +46,11 @@ class RunReport(msgspec.Struct, frozen=True):
     total: int = 0  # how many episodes the whole run has
     resources: RunResources | None = None  # what all of its attempts took, if that was measured
 
+    @property
+    def unscored(self) -> int:
+        """How many episodes have no score, or no result at all."""
+        return self.total - sum(result.is_scored for result in self.results.episodes)
+
 
 def run(
     plan: RunPlan,
