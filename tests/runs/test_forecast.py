@@ -113,6 +113,7 @@ class Cluster:
     """Stands for an executor that works elsewhere: what is called is written down."""
 
     options_type = NoOptions
+    fills_cluster = True
     called: ClassVar[list[str]] = []
 
     def __init__(self, job, workers, recorders=None, *, check=True):
@@ -344,6 +345,9 @@ def test_a_cluster_is_reached_but_does_no_episode_and_time_is_divided_by_its_wor
     _, printed, _ = proctor(*words, "--dry-run")
     assert "with as many workers as there is room for" in printed
     assert "here in one process, as one worker would do it" in printed
+    monkeypatch.setattr(Cluster, "fills_cluster", False)
+    _, printed, _ = proctor(*words, "--dry-run")
+    assert "by the executor test_forecast:Cluster with 1 worker" in printed
 
 
 def test_a_model_that_costs_money_is_not_asked(proctor, tmp_path):

@@ -31,6 +31,8 @@ class Executor(Protocol):
 
     options_type: ClassVar[type[msgspec.Struct]]
     """What `--executor-option` can set."""
+    fills_cluster: ClassVar[bool]
+    """Whether it has as many workers as there is room for if the user did not say how many, else 1."""
 
     def check(self, episodes: Sequence[Any]) -> list[str]:
         """Let an env check the episodes before anything is written; return what people should know."""
@@ -55,6 +57,7 @@ class InProcess:
     """
 
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    fills_cluster: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ the run's folder.
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import signal
 import statistics
@@ -24,6 +25,7 @@ from msgspec.structs import replace
 
 from proctor.core.addresses import is_address, is_chat
 from proctor.core.errors import UserError
+from proctor.core.registry import load
 from proctor.exams.datasets import spread
 from proctor.exams.results import EpisodeResult, as_in_results
 from proctor.runs.attempts import Patience
@@ -32,7 +34,7 @@ from proctor.runs.folder import JOURNAL, TRACES, WIRE
 from proctor.runs.joining import check_folder
 from proctor.runs.ledger import Progress
 from proctor.runs.plan import RunPlan
-from proctor.runs.recordings import FRAMES, RECORDINGS, SENSORS
+from proctor.runs.recordings import RECORDINGS, recorded_pictures
 from proctor.runs.run import check_run, run
 
 SAMPLE_EPISODES = 3  # or one for each worker
@@ -136,6 +138,7 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
     """
     config = plan.config
     is_local = config.executor in LOCAL_EXECUTORS
+    fills_cluster = not is_local and load("executor", config.executor).fills_cluster
     notes = check_run(plan, start=not is_local)
     check_folder(plan, join=join)
     facts = Forecast(
@@ -144,7 +147,7 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
         scenes=len({episode.scene_id for episode in plan.left}),
         done_before=len(plan.kept),
         notes=notes,
-        workers=plan.workers if is_local or config.workers is not None else None,
+        workers=None if config.workers is None and fills_cluster else plan.workers,
         is_local=is_local,
     )
     if not plan.left:
@@ -152,7 +155,7 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
     if config.job.env_options.get("attach"):
         return replace(facts, unmeasured_because="the robot is not driven for a forecast")
     if config.recording is not None:
-        spent_bytes = _size_bytes(_pictures_in(plan.out))
+        spent_bytes = sum(found.st_size for found in recorded_pictures(plan.out))
         budget_bytes = max(0, config.recording.frames_budget_bytes - spent_bytes)
         facts = replace(facts, frames_budget_bytes=budget_bytes)
     try:
@@ -269,24 +272,23 @@ def _measure(plan: RunPlan) -> Measurement:
 
 def _disk_use(folder: Path, results: Sequence[EpisodeResult]) -> DiskUse:
     count = max(1, len(results))
-    pictures = _pictures_in(folder)
-    recorded = [path for path in (folder / RECORDINGS).rglob("*") if path.is_file()]
+    pictures_bytes = sum(map(_room_bytes, recorded_pictures(folder)))
     in_results = sum(
         len(msgspec.json.format(msgspec.json.encode(as_in_results(result)), indent=1)) for result in results
     )
     return DiskUse(
         journal=((folder / JOURNAL).stat().st_size + in_results) / count if results else 0.0,
-        traces=_size_bytes((folder / TRACES).glob("*")) / count,
-        wire=_size_bytes((folder / WIRE).glob("*")) / count,
-        steps=_size_bytes(set(recorded) - set(pictures)) / count,
-        pictures=_size_bytes(pictures) / count,
+        traces=_size_bytes(folder / TRACES) / count,
+        wire=_size_bytes(folder / WIRE) / count,
+        steps=(_size_bytes(folder / RECORDINGS) - pictures_bytes) / count,
+        pictures=pictures_bytes / count,
     )
 
 
-def _pictures_in(folder: Path) -> list[Path]:
-    return [path for kind in (FRAMES, SENSORS) for path in (folder / RECORDINGS).glob(f"*/{kind}/*")]
+def _size_bytes(folder: Path) -> int:
+    return sum(_room_bytes(path.stat()) for path in folder.rglob("*") if path.is_file())
 
 
-def _size_bytes(files: Iterator[Path] | Sequence[Path] | set[Path]) -> int:
-    """Return the room that files take, which is more than their size if they are small."""
-    return sum(max(found.st_size, 512 * found.st_blocks) for found in (file.stat() for file in files))
+def _room_bytes(found: os.stat_result) -> int:
+    """Return the room that a file takes, which is more than its size if it is small."""
+    return max(found.st_size, 512 * found.st_blocks)

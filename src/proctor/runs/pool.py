@@ -54,6 +54,7 @@ class WorkerPool:
     """
 
     options_type: ClassVar[type[msgspec.Struct]] = NoOptions
+    fills_cluster: ClassVar[bool] = False
 
     def __init__(
         self, job: RunJob, workers: int | None, recorders: Recorders | None = None, *, check: bool = True

@@ -64,6 +64,7 @@ class RayExecutor:
     """Does episodes on as many workers as a Ray cluster has room for, also on nodes that come later."""
 
     options_type: ClassVar[type[msgspec.Struct]] = RayOptions
+    fills_cluster: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ from proctor.runs.recordings import (
     STEPS,
     StepRecord,
     encode_sensors,
+    recorded_pictures,
     recording_folder,
 )
 
@@ -112,9 +113,7 @@ class Recorders:
 
     def count_what_is_there(self) -> None:
         """Take the frames and sensors that an earlier call has left off the budget."""
-        folder = self._run_dir / RECORDINGS
-        files = [*folder.glob(f"*/{FRAMES}/*.jpg"), *folder.glob(f"*/{SENSORS}/*.npz")]
-        self._counts[Count.BYTES_BEFORE] = sum(file.stat().st_size for file in files)
+        self._counts[Count.BYTES_BEFORE] = sum(found.st_size for found in recorded_pictures(self._run_dir))
 
     @property
     def run_dir(self) -> Path:

@@ -11,10 +11,12 @@ k + 1.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +33,14 @@ RECORDINGS, STEPS, FRAMES, SENSORS = "recordings", "steps.jsonl", "frames", "sen
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
 MAX_SENSOR_BYTES = 256 * 1024 * 1024  # of what one observation holds, unpacked
 PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def recorded_pictures(run_dir: Path) -> Iterator[os.stat_result]:
+    """Yield the status of each file with frames or sensors; others may remove some meanwhile."""
+    for folder, _, names in os.walk(run_dir / RECORDINGS):
+        for name in names if Path(folder).name in (FRAMES, SENSORS) else ():
+            with suppress(FileNotFoundError):
+                yield Path(folder, name).stat()
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True):

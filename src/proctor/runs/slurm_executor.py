@@ -83,6 +83,7 @@ class SlurmExecutor:
     """Does the episodes in an array of jobs. `workers` is the number of processes in all tasks; 1 if None."""
 
     options_type: ClassVar[type[msgspec.Struct]] = SlurmOptions
+    fills_cluster: ClassVar[bool] = False
 
     def __init__(
         self,
