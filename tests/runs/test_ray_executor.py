@@ -14,8 +14,9 @@ from proctor.runs import ray_executor
 from proctor.runs.attempts import Attempts
 from proctor.runs.examiner import lost
 from proctor.runs.job import RunJob, agent_digest
+from proctor.runs.plan import software_versions
 from proctor.runs.pool import START_DEADLINE_S
-from proctor.runs.ray_actor import ActorSetup, software_versions
+from proctor.runs.ray_actor import ActorSetup
 from proctor.runs.ray_cluster import Lost, Node
 from proctor.runs.ray_executor import RayExecutor
 from proctor.runs.resources import Moment

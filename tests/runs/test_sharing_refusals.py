@@ -185,6 +185,22 @@ def test_an_edited_agent_cannot_help(tmp_path):
         trial.close()
 
 
+def test_a_host_with_other_packages_cannot_help(trial):
+    stopped(trial)
+    file = trial.out / "manifest.json"
+    manifest = json.loads(file.read_bytes())
+    others = {"numpy": {"packages": {**manifest["packages"], "numpy": "0.9"}}, "Python": {"python": "0.9.1"}}
+    for name, change in others.items():
+        file.write_text(json.dumps({**manifest, **change}))
+        for words in (["work", trial.out], trial.words("--join")):
+            said = on_one_line(trial.done(*words, code=2))
+            assert f"this host has {name} " in said
+            assert f", and the run is of {name} 0.9; install the same on all hosts" in said
+    file.write_text(json.dumps(manifest))
+    trial.done("work", trial.out)
+    trial.check_results()
+
+
 def test_secret_options_of_an_agent_are_written_nowhere_but_tell_runs_apart(tmp_path):
     (tmp_path / "mine.py").write_text(
         AGENT + "    def __init__(self, hf_token='', max_tokens=1):\n        self.limit = max_tokens\n"

@@ -24,7 +24,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.options import secret_options
 from proctor.exams.results import Results
 from proctor.runs.agent_ids import keep_key
-from proctor.runs.folder import MANIFEST, RESULTS
+from proctor.runs.folder import MANIFEST, RESULTS, read_manifest
 from proctor.runs.job import RunJob
 from proctor.runs.journal import (
     Journal,
@@ -39,6 +39,9 @@ from proctor.runs.plan import (
     RunConfig,
     RunPlan,
     manifest_extras,
+    software_difference,
+    software_of,
+    software_versions,
     updated_plan,
     with_first_worker,
 )
@@ -184,6 +187,9 @@ def await_run(out: Path, on_wait: OnWait) -> None:
 
 def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
     """Take part in a run whose journal another process writes; return the plan as its journal is now."""
+    run_software = software_of(read_manifest(plan.out / MANIFEST))
+    if difference := software_difference(software_versions(), run_software):
+        raise UserError(f"{plan.out}: this host has {difference}; install the same on all hosts")
     with disk_errors(plan.out):
         shared = SharedRun(plan.out, plan.config.lease_s, plan.workers)
         stack.callback(shared.close)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -123,7 +123,7 @@ def plan_run(config: RunConfig, out: Path, dataset: Dataset | None = None) -> Ru
 
 
 def _with_what_is_left(plan: RunPlan) -> RunPlan:
-    journal_bytes = _journal_bytes(plan.out)
+    journal_bytes = size_of_journal(plan.out)
     attempts = read_earlier_attempts(plan.out, plan.identity, plan.dataset.exam)
     finished = {result.episode_id: result for result in attempts}
     kept = {key: result for key, result in finished.items() if result.is_scored}
@@ -132,14 +132,15 @@ def _with_what_is_left(plan: RunPlan) -> RunPlan:
     return plan._replace(kept=kept, left=left, thrown_away=thrown_away, journal_bytes=journal_bytes)
 
 
-def _journal_bytes(out: Path) -> int:
+def size_of_journal(out: Path) -> int:
+    """Return how long the journal of a run is; 0 if there is none yet."""
     journal = out / JOURNAL
     return journal.stat().st_size if journal.is_file() else 0
 
 
 def updated_plan(plan: RunPlan) -> RunPlan:
     """Return a plan as the journal is now: others may have done episodes since it was made."""
-    return plan if _journal_bytes(plan.out) == plan.journal_bytes else _with_what_is_left(plan)
+    return plan if size_of_journal(plan.out) == plan.journal_bytes else _with_what_is_left(plan)
 
 
 def with_first_worker(plan: RunPlan, number: int) -> RunPlan:
@@ -212,6 +213,31 @@ def manifest_extras(plan: RunPlan) -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": package_versions(),
     }
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions that have to be the same on all hosts of a run."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"Proctor": __version__, "Python": python, **package_versions()}
+
+
+def software_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the versions that a run was begun with."""
+    python = ".".join(str(manifest.get("python")).split(".")[:2])
+    return {
+        "Proctor": manifest["identity"].get("proctor", ""),
+        "Python": python,
+        **manifest.get("packages", {}),
+    }
+
+
+def software_difference(there: Mapping[str, str], of_run: Mapping[str, str]) -> str:
+    """Return what differs of the software of a host; empty if it is that of the run."""
+    for name in {**of_run, **there}:
+        found, expected = there.get(name, "none"), of_run.get(name, "none")
+        if found != expected:
+            return f"{name} {found}, and the run is of {name} {expected}"
+    return ""
 
 
 def package_versions() -> dict[str, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -18,13 +17,12 @@ from typing import Any
 
 import msgspec
 
-from proctor import __version__
 from proctor.agents.chat.api import key_names
 from proctor.core.addresses import KEY_VARIABLE, TOKEN_VARIABLE, is_chat, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.runs.attempts import Attempts
 from proctor.runs.job import RunJob
-from proctor.runs.plan import package_versions
+from proctor.runs.plan import software_versions
 from proctor.runs.pool import WorkerPool
 from proctor.runs.recorder import Recorders, RecordingConfig
 
@@ -129,12 +127,6 @@ def shared_file(run_dir: Path) -> Iterator[str]:
         return
     with file:
         yield file.name
-
-
-def software_versions() -> dict[str, str]:
-    """Return the versions that have to be the same on all nodes of a run."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"Proctor": __version__, "Python": python, **package_versions()}
 
 
 def file_digests(files: Iterable[Path]) -> list[tuple[str, str]]:

@@ -25,6 +25,7 @@ from proctor.runs.examiner import Finished, episode_seed, lost
 from proctor.runs.executors import check_episodes
 from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.leases import MAX_LOSSES
+from proctor.runs.plan import software_difference, software_versions
 from proctor.runs.pool import CLOSE_DEADLINE_S, START_DEADLINE_S
 from proctor.runs.ray_actor import (
     ActorSetup,
@@ -32,7 +33,6 @@ from proctor.runs.ray_actor import (
     localhost_hint,
     passed_on,
     shared_file,
-    software_versions,
 )
 from proctor.runs.ray_cluster import Lost, Node, NotImportable, RayCluster, RayOptions
 from proctor.runs.recorder import Recorders
@@ -264,14 +264,9 @@ class RayExecutor:
         return finished
 
     def _prepare(self, seat: _Seat, description: bytes) -> None:
-        found, ours = msgspec.json.decode(description, type=dict[str, str]), software_versions()
-        names = [name for name in {**ours, **found} if found.get(name) != ours.get(name)]
-        if names:
-            name = names[0]
-            there, here = found.get(name, "none"), ours.get(name, "none")
-            self._refuse(
-                seat, f"it has {name} {there}, and the run is of {name} {here}; install the same on all nodes"
-            )
+        found = msgspec.json.decode(description, type=dict[str, str])
+        if difference := software_difference(found, software_versions()):
+            self._refuse(seat, f"it has {difference}; install the same on all nodes")
             return
         is_first = seat.node.id not in self._checked
         self._checked.add(seat.node.id)
