@@ -75,10 +75,17 @@ class RayNodes:
 
     def kill_worker(self, name):
         """Kill the processes of Ray on a node that do episodes; return how many there were."""
+        return self._kill_by_command(name, b"ray::EpisodeActor")
+
+    def kill_head_server(self, name):
+        """Kill the process that keeps the state of the cluster."""
+        assert self._kill_by_command(name, b"gcs_server") == 1
+
+    def _kill_by_command(self, name, words):
         killed = 0
         for pid in descendants(self._nodes[name].pid):
             with suppress(OSError):
-                if b"ray::EpisodeActor" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if words in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
         return killed

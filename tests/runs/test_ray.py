@@ -451,6 +451,25 @@ def test_nodes_and_workers_that_are_killed_at_random_moments_change_nothing(clus
             cluster.start("b")
 
 
+@pytest.mark.slow
+def test_a_run_whose_cluster_loses_its_head_says_so_and_goes_on_by_the_same_command(cluster, exam, tmp_path):
+    dataset = exam(*["walk"] * 120)
+    (tmp_path / "gate").touch()
+    words = [*command(dataset, "Walker", tmp_path / "ray", pause_s=1.0), *on(cluster)]
+    process = begin(words, **cluster.environ)
+    await_episodes(tmp_path / "ray", 1, process)
+    cluster.kill_head_server("a")
+    code, _, err = ended(process)
+    assert code == 2
+    assert "its head has not answered for 30 s" in " ".join(err.split())
+    assert "Traceback" not in err
+    assert 30 < journal_lines(tmp_path / "ray") < 120  # the nodes went on meanwhile
+    cluster.stop()
+    cluster.start("a", "b")
+    assert ended(begin(words, **cluster.environ))[0] == 0
+    assert len(finished(tmp_path / "ray")) == 120
+
+
 def await_episodes(out, count, process):
     await_file(out / "episodes.jsonl", process)
     while journal_lines(out) < count:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -38,6 +39,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noq
 REACH_TIMEOUT_S = 5.0
 JOIN_TIMEOUT_S = 30.0
 GET_TIMEOUT_S = 60.0
+HEAD_PATIENCE_S = 30.0  # a head that keeps its state elsewhere may be restarted
 OBJECT_STORE_BYTES = 200 * 2**20
 """Of a Ray of our own. A trace has some 100 kB, and those that do not fit are written to the disk."""
 LONGEST_TEMP_DIR = 40  # Ray adds up to 60 characters, and the path of a socket has at most 107
@@ -110,6 +112,7 @@ class RayCluster:
             )
         self._is_joined = False
         self._temp_dir: Path | None = None
+        self._head_silent_since_s: float | None = None
 
     @property
     def is_ours(self) -> bool:
@@ -141,7 +144,23 @@ class RayCluster:
         self._is_joined, self._temp_dir = False, None
 
     def nodes(self) -> list[Node]:
-        """Return the nodes that are alive."""
+        """Return the nodes that are alive; none while the head does not answer. A UserError if that lasts.
+
+        Ray itself would wait for its head for a minute, and then end this process.
+        """
+        now_s = time.monotonic()
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), REACH_TIMEOUT_S).close()
+        except OSError as error:
+            self._head_silent_since_s = self._head_silent_since_s or now_s
+            if now_s - self._head_silent_since_s < HEAD_PATIENCE_S:
+                return []
+            raise UserError(
+                f"{self.label}: its head has not answered for {HEAD_PATIENCE_S:g} s ({error}). What is done is "
+                "kept: the same command goes on"
+            ) from None
+        self._head_silent_since_s = None
         free = ray._private.state.available_resources_per_node()  # noqa: SLF001  (the public ones sum them up)
         return [
             Node(

@@ -199,7 +199,8 @@ class RayExecutor:
         self._nodes, self._looked_at_s = self._cluster.nodes(), time.monotonic()
         if not self._has_begun and not any(node.places for node in self._nodes):
             raise UserError(self._cluster.no_room())
-        while len(self._seats) < min(self._most, self._left) and (nodes := self._open_nodes()):
+        # At least one: an episode that another process has taken over may come back.
+        while len(self._seats) < min(self._most, max(1, self._left)) and (nodes := self._open_nodes()):
             node = min(nodes, key=lambda node: (self._failures[node.id], -nodes[node]))
             taken = {seat.index for seat in self._seats}
             index = next(number for number in range(len(taken) + 1) if number not in taken)
