@@ -6,6 +6,7 @@ import shutil
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -48,7 +49,7 @@ def test_a_file_in_the_place_of_a_folder_is_told_and_not_waited_for(tmp_path, na
 def test_each_who_takes_part_has_another_number(tmp_path, run):
     (tmp_path / "work" / "hosts" / "1.link").touch()  # of one who registers right now
     others = [SharedRun(tmp_path, 60.0) for _ in range(3)]
-    assert len({run.number, *(other.number for other in others)}) == 4
+    assert [each.first_worker for each in (run, *others)] == [0, 1, 2, 3]
     for other in others:
         other.close()
 
@@ -233,8 +234,11 @@ def test_an_attempt_of_ours_that_comes_again_may_have_been_scored_by_others(plan
 def test_who_ends_a_run_takes_no_attempt_without_a_score_for_the_last_one(plan):
     with ExitStack() as stack:
         begun = begin_run(plan, stack, print, can_share=True)
+        begun.shared.claim("e")
         published(plan, begun.shared, "unavailable", is_again=True)
+        begun.shared.settle("e", is_scored=False, is_again=True)
         Ledger(*begun).collect()
+        begun.shared.claim("e")  # once more
     with ExitStack() as stack:
         joined, shared = join_run(plan, stack)
         late = threading.Timer(0.5, published, (plan, shared, "agent"))
@@ -242,6 +246,18 @@ def test_who_ends_a_run_takes_no_attempt_without_a_score_for_the_last_one(plan):
         ledger = end_joined_run(joined, shared, Ledger(joined, None, shared))
         late.join()
     assert [result.is_scored for result in ledger.results] == [True]
+
+
+def test_an_attempt_that_was_to_be_the_last_is_not_if_another_has_begun(plan):
+    with ExitStack() as stack:
+        begun = begin_run(plan, stack, print, can_share=True)
+        begun.shared.claim("e")
+        published(plan, begun.shared, "unavailable")
+        begun.shared.settle("e", is_scored=False, is_again=True)  # its holder died before it closed the lease
+        begun.shared.claim("e")
+        ledger = Ledger(*begun)
+        ledger.collect()
+        assert ledger._awaited == {"e"}
 
 
 def test_attempts_without_a_score_are_read_in_their_order(plan, monkeypatch):
@@ -350,6 +366,28 @@ def test_a_leader_that_is_stopped_is_named_and_the_run_is_not_said_to_be_done(pl
         report = run_plan(plan, lambda _: None, join=True)
     assert report.results.total_episodes < report.total
     assert any("writes the journal, and has not ended the run" in warning for warning in report.warnings)
+
+
+def test_a_leader_that_goes_on_writing_is_waited_for(plan, monkeypatch):
+    monkeypatch.setattr(joining, "END_DEADLINE_S", 0.1)
+    plan = plan._replace(config=replace(plan.config, lease_s=1.0))  # two seconds of patience
+    now_s = 0
+    with ExitStack() as stack:
+        begun = begin_run(plan, stack, print, can_share=True)
+
+        def write_meanwhile(_):
+            nonlocal now_s
+            now_s += 1
+            if now_s < 8:
+                begun.journal.append("e", failed(plan, "unavailable").record, b"", b"")
+            else:
+                begun.shared.close(is_complete=True)
+
+        joined, shared = join_run(plan, stack)
+        clock = SimpleNamespace(monotonic=lambda: now_s, sleep=write_meanwhile)
+        monkeypatch.setattr(joining, "time", clock)
+        end_joined_run(joined, shared, Ledger(joined, None, shared))
+        assert not shared.is_there
 
 
 def test_whoever_waits_for_a_host_says_so(tmp_path, monkeypatch):

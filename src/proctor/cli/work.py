@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from proctor.cli import exam_runs
 from proctor.cli.options import add_command, add_option, find_modules_here
 from proctor.cli.terminal import DONE, TOO_MANY_FAULTS, UNAVAILABLE, USER_ERROR, console, errors, say_error
-from proctor.core.errors import UserError
+from proctor.core.errors import ProctorError, UserError
 
 if TYPE_CHECKING:
     from proctor.runs.plan import RunPlan
@@ -49,9 +49,9 @@ def _work(arguments: argparse.Namespace) -> int:
     for out in find_runs([arguments.folder]):
         try:
             codes.append(_help_with(out, arguments.workers))
-        except UserError as error:  # the other runs may be well
+        except ProctorError as error:  # the other runs may be well
             say_error(error)
-            codes.append(USER_ERROR)
+            codes.append(USER_ERROR if isinstance(error, UserError) else TOO_MANY_FAULTS)
     return max(codes)
 
 
@@ -75,12 +75,12 @@ def _plan(out: Path, workers: int) -> RunPlan | None:
     from proctor.runs.folder import RESULTS
     from proctor.runs.joining import read_run_file
     from proctor.runs.plan import plan_run
-    from proctor.runs.sharing import WORK
+    from proctor.runs.sharing import RUN_FILE, WORK
 
     try:
         config = read_run_file(out)
     except UserError:
-        if not (out / WORK).exists() and (out / RESULTS).exists():
+        if not (out / WORK / RUN_FILE).exists() and (out / RESULTS).exists():
             return None
         raise
     find_modules_here()

@@ -39,6 +39,7 @@ from proctor.runs.plan import (
     RunConfig,
     RunPlan,
     manifest_extras,
+    size_of_journal,
     software_difference,
     software_of,
     software_versions,
@@ -198,9 +199,12 @@ def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
 
 def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
     """Wait until the run is complete, and complete it if nobody else does; return all its results."""
-    deadline_s = time.monotonic() + max(END_DEADLINE_S, 2 * plan.config.lease_s)
+    patience_s = max(END_DEADLINE_S, 2 * plan.config.lease_s)
+    written, deadline_s = 0, time.monotonic() + patience_s
     with disk_errors(plan.out):
         while shared.is_there and time.monotonic() < deadline_s:
+            if (now_written := size_of_journal(plan.out)) != written:  # whoever writes it is not stopped
+                written, deadline_s = now_written, time.monotonic() + patience_s
             if shared.journal_holder is None:
                 # In use by a process that is stopped: it keeps the lock of the file. Or taken by another one.
                 with suppress(JournalInUse, JournalTakenOver, SharingEnded):
@@ -215,7 +219,7 @@ def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
 def _complete(plan: RunPlan, shared: SharedRun) -> None:
     with _open_journal(plan, shared) as journal:
         ledger = Ledger(_reread(plan), journal, shared)
-        ledger.doubt_what_is_not_scored()
+        ledger.expect_later_attempts()
         ledger.collect()
         ledger.await_late_records()
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)

@@ -80,9 +80,10 @@ class Ledger:
         if not attempts.is_stopped:
             self.await_late_records(attempts)
 
-    def doubt_what_is_not_scored(self) -> None:
+    def expect_later_attempts(self) -> None:
         """Wait for later records also where the journal has one without a score: they may be seen late."""
-        self._awaited.update(key for key, result in self.by_id.items() if result and not result.is_scored)
+        unscored = [key for key, result in self.by_id.items() if result and not result.is_scored]
+        self._awaited.update(key for key in unscored if self._shared and self._shared.was_tried_again(key))
 
     def await_late_records(self, attempts: Attempts | None = None) -> None:
         """Wait for what others have done, as long as an episode is missing that is not left to do."""
@@ -103,7 +104,9 @@ class Ledger:
             for published in self._shared.new_records():
                 result = self._read(published)
                 if not self._is_written(result):
-                    self._journal.append(result.episode_id, *published[1:])
+                    self._journal.append(
+                        result.episode_id, published.record, published.trace, published.transcript
+                    )
                     self._keep(result)
                 self._shared.take_in(published)
                 self._note_awaited(result.episode_id, is_again=published.is_again)

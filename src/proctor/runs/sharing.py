@@ -69,11 +69,7 @@ class PublishedRecord(NamedTuple):
     record: bytes
     trace: bytes
     transcript: bytes
-
-    @property
-    def is_again(self) -> bool:
-        """Whether whoever did it will try once more."""
-        return self.file.name.endswith(AGAIN)
+    is_again: bool  # whether there will be, or is, another attempt
 
 
 class SharedRun:
@@ -83,13 +79,16 @@ class SharedRun:
         self.out, self._work = out, out / WORK
         self._records, self._unscored = self._work / "records", self._work / "unscored"
         self._this = msgspec.json.encode(msgspec.structs.replace(Holder.this(), workers=workers))
-        self.number, self._host_file = self._register()
+        self.first_worker, self._host_file = self._register()
         self._leases = Leases(self._work / "leases", self._host_file, lease_s)
         self._journal: Lease | None = None
         self._taken_in: set[str] = set()
 
     def _register(self) -> tuple[int, Path]:
-        """Take the next number among those who take part, and make sure that records can be published."""
+        """Take part, and make sure that records can be published.
+
+        Return how many workers those have who took part before, and the file of this process.
+        """
         for _ in range(REGISTER_TRIES - 1):
             # Others may end the run right now, and move the folder away.
             with suppress(FileNotFoundError, FileExistsError):
@@ -108,7 +107,8 @@ class SharedRun:
                 os.fsync(stream.fileno())
                 break
         self._check_links(file)
-        return number, file
+        others = (other for other in hosts.iterdir() if other.name.isdigit() and int(other.name) < number)
+        return sum(read_lease(other)[0].workers for other in others), file
 
     def _check_links(self, file: Path) -> None:
         """Raise NoHardLinks if a file of this folder cannot have two names."""
@@ -125,12 +125,6 @@ class SharedRun:
                     (self._work / part).rmdir()
                 self._work.rmdir()
             raise NoHardLinks(self._work, error) from None
-
-    @property
-    def first_worker(self) -> int:
-        """How many workers those have who took part before."""
-        files = (file for file in self._host_file.parent.iterdir() if file.name.isdigit())
-        return sum(read_lease(file)[0].workers for file in files if int(file.name) < self.number)
 
     @property
     def is_there(self) -> bool:
@@ -276,7 +270,14 @@ class SharedRun:
                         f"not the record of an episode: {error}; delete it, and the episode is done again"
                     )
                     raise InvalidFile(folder / name, problem) from None
-                yield PublishedRecord(folder / name, *parts)
+                is_again = folder == self._unscored and self._comes_again(name)
+                yield PublishedRecord(folder / name, *parts, is_again)
+
+    def _comes_again(self, unscored_name: str) -> bool:
+        """Tell whether there is another attempt: announced, or begun because its holder died just then."""
+        name, attempt, _, _ = unscored_name.rsplit(".", 3)
+        next_attempt = self._work / "leases" / f"{name}.{int(attempt) + 1}"
+        return unscored_name.endswith(AGAIN) or next_attempt.exists()
 
     def take_in(self, published: PublishedRecord) -> None:
         """Empty a file whose record is in the journal; its name goes on saying that the episode is done."""
@@ -296,6 +297,10 @@ class SharedRun:
         """Return who is doing which of these episodes."""
         signs = {key: self._leases.sign_of_life(plain_name(key)) for key in episode_ids}
         return {key: sign[0] for key, sign in signs.items() if sign}
+
+    def was_tried_again(self, episode_id: str) -> bool:
+        """Tell whether there was more than one attempt at an episode."""
+        return (self._work / "leases" / f"{plain_name(episode_id)}.1").exists()
 
     def is_free(self, episode_id: str) -> bool:
         """Tell whether nobody has done an episode or is doing it."""
