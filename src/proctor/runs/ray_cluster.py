@@ -157,8 +157,8 @@ class RayCluster:
             if now_s - self._head_silent_since_s < HEAD_PATIENCE_S:
                 return []
             raise UserError(
-                f"{self.label}: its head has not answered for {HEAD_PATIENCE_S:g} s ({error}). What is done is "
-                "kept: the same command goes on"
+                f"{self.label}: its head has not answered for {HEAD_PATIENCE_S:g} s ({error}). What is done "
+                "is kept: the same command goes on"
             ) from None
         self._head_silent_since_s = None
         free = ray._private.state.available_resources_per_node()  # noqa: SLF001  (the public ones sum them up)
