@@ -230,6 +230,26 @@ def test_workers_that_wait_stay_where_they_are_while_no_cpu_is_free(monkeypatch)
     assert [name for _, name in cluster.hired] == ["a", "b"]
 
 
+def test_a_head_that_is_silent_for_a_moment_ends_no_run_also_at_its_start(monkeypatch):
+    cluster = StandIn(monkeypatch, a=1)
+    executor, episodes = executor_on(cluster, 20)
+    nodes = cluster.nodes
+    cluster.nodes = lambda: None if cluster.now_s < 5 or 15 < cluster.now_s < 20 else nodes()
+    executor.start()
+    do_all(executor, episodes)
+    assert executor.close() == []
+
+
+def test_idle_workers_of_a_node_that_is_gone_get_no_episode(monkeypatch):
+    cluster = StandIn(monkeypatch, a=1, b=1)
+    executor, episodes = executor_on(cluster, 20)
+    executor.start()
+    cluster.alive = [node for node in cluster.alive if node.id == "a"]
+    cluster.now_s += 2.0
+    do_all(executor, episodes)
+    assert set(cluster.examined) == {"a"}
+
+
 def test_a_worker_that_is_lost_before_the_start_is_tried_again_at_once(monkeypatch):
     cluster = StandIn(monkeypatch, a=1)
     cluster.prepare = lambda name: Lost("gone") if len(cluster.hired) < 3 else b""

@@ -143,8 +143,8 @@ class RayCluster:
             shutil.rmtree(self._temp_dir, ignore_errors=True)
         self._is_joined, self._temp_dir = False, None
 
-    def nodes(self) -> list[Node]:
-        """Return the nodes that are alive; none while the head does not answer. A UserError if that lasts.
+    def nodes(self) -> list[Node] | None:
+        """Return the nodes that are alive; None while the head does not answer. A UserError if that lasts.
 
         Ray itself would wait for its head for a minute, and then end this process.
         """
@@ -155,7 +155,7 @@ class RayCluster:
         except OSError as error:
             self._head_silent_since_s = self._head_silent_since_s or now_s
             if now_s - self._head_silent_since_s < HEAD_PATIENCE_S:
-                return []
+                return None
             raise UserError(
                 f"{self.label}: its head has not answered for {HEAD_PATIENCE_S:g} s ({error}). What is done "
                 "is kept: the same command goes on"
@@ -174,14 +174,14 @@ class RayCluster:
             if node["Alive"]
         ]
 
-    def no_room(self) -> str:
-        """Say what a worker needs that no node has."""
+    def no_room(self, nodes: int) -> str:
+        """Say what a worker needs that none of the nodes has."""
         options = self._options
         needs = f"{options.cpus_per_worker:g} CPUs"
         needs += f", {options.gpus_per_worker:g} GPUs" if options.gpus_per_worker else ""
         needs += f", {options.memory_gb_per_worker:g} GB" if options.memory_gb_per_worker else ""
         return (
-            f"{self.label}: a worker needs {needs}, and none of its {len(self.nodes())} nodes has "
+            f"{self.label}: a worker needs {needs}, and none of its {nodes} nodes has "
             "that; `ray status` tells what they have"
         )
 

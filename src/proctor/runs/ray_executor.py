@@ -196,12 +196,19 @@ class RayExecutor:
         """Ask for as many actors as there are places and episodes: Ray would let others wait for ever."""
         if time.monotonic() - self._looked_at_s < LOOK_INTERVAL_S:
             return
-        self._nodes, self._looked_at_s = self._cluster.nodes(), time.monotonic()
-        if not self._has_begun and not any(node.places for node in self._nodes):
-            raise UserError(self._cluster.no_room())
+        nodes, self._looked_at_s = self._cluster.nodes(), time.monotonic()
+        if nodes is None:
+            return
+        self._nodes = nodes
+        if not self._has_begun and not any(node.places for node in nodes):
+            raise UserError(self._cluster.no_room(len(nodes)))
+        alive = {node.id for node in nodes}
+        for seat in self._seats:
+            if seat.call is None and seat.node.id not in alive:
+                self._drop(seat)  # else an episode that it is given would count as lost
         # At least one: an episode that another process has taken over may come back.
-        while len(self._seats) < min(self._most, max(1, self._left)) and (nodes := self._open_nodes()):
-            node = min(nodes, key=lambda node: (self._failures[node.id], -nodes[node]))
+        while len(self._seats) < min(self._most, max(1, self._left)) and (room := self._open_nodes()):
+            node = min(room, key=lambda node: (self._failures[node.id], -room[node]))
             taken = {seat.index for seat in self._seats}
             index = next(number for number in range(len(taken) + 1) if number not in taken)
             self._seats.append(_Seat(index, node, self._cluster.hire(node)))
