@@ -126,6 +126,19 @@ class Impostor(Walker):
         return super().act(observation)
 
 
+class HalfSent(Walker):
+    """Writes the beginning of a message into the pipe of its worker, and hangs."""
+
+    def act(self, observation):
+        if self.episode_id == "ep_1":
+            frame = sys._getframe()
+            while frame.f_code.co_name != "_work":
+                frame = frame.f_back
+            os.write(frame.f_locals["connection"].fileno(), (4096).to_bytes(4, "big") + b"{")
+            time.sleep(600)
+        return super().act(observation)
+
+
 class Promoted(Walker):
     """Makes its class privileged once a run has begun."""
 
@@ -350,6 +363,15 @@ def test_a_result_of_another_episode_is_not_taken_for_this_one(dataset, tmp_path
     fault = by_id(report)["ep_1"].error
     assert (fault.side, fault.kind) == ("unknown", "wrong_result")
     assert "'ep_0'" in fault.message
+    assert report.results.success_count == 3
+
+
+def test_a_message_that_never_comes_to_its_end_is_not_waited_for(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "RECEIVE_DEADLINE_S", 0.5)
+    report = execute(dataset, tmp_path / "run", policy="test_blame:HalfSent", workers=2)
+    fault = by_id(report)["ep_1"].error
+    assert (fault.side, fault.kind) == ("agent", "policy_lost")
+    assert "no answer in time" in fault.message
     assert report.results.success_count == 3
 
 

@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -35,6 +36,7 @@ from proctor.runs.turns import Turn
 START_DEADLINE_S = 900.0
 TURN_DEADLINE_S = 900.0  # for a policy to choose one action, or for an env to do it
 CLOSE_DEADLINE_S = 10.0
+RECEIVE_DEADLINE_S = 60.0  # for a message to come to its end
 READY = "ready"
 BROKEN = "broken: "  # begins what a worker says of an error that is not a UserError
 TURNS: tuple[Turn, ...] = ("evaluator", "env", "policy")
@@ -153,7 +155,7 @@ class _Worker:
         complaint = None
         with suppress(EOFError, OSError):
             if self.connection.poll(START_DEADLINE_S):
-                complaint = self.connection.recv_bytes().decode()
+                (complaint,) = (part.decode() for part in self._receive(1))
         if complaint is None and self._is_killed_from_outside():
             return
         if complaint is None or complaint.startswith(BROKEN):
@@ -181,7 +183,8 @@ class _Worker:
         episode, self.episode = self.episode, None
         with suppress(EOFError, OSError):
             if self.connection.poll(0):
-                return self._checked(episode, *(self.connection.recv_bytes() for _ in range(3)))
+                record, trace, transcript = self._receive(3)
+                return self._checked(episode, record, trace, transcript)
         self._is_well = False
         return self._lost(episode, self._loss())
 
@@ -196,7 +199,7 @@ class _Worker:
         problems: list[str] = []
         with suppress(EOFError, OSError, msgspec.MsgspecError):
             if self._is_idle and self.connection.poll(max(0.0, deadline_s - time.monotonic())):
-                problems = msgspec.json.decode(self.connection.recv_bytes(), type=list[str])
+                problems = msgspec.json.decode(*self._receive(1), type=list[str])
         self.connection.close()
         if self._is_idle:
             self._process.join(max(0.0, deadline_s - time.monotonic()))
@@ -204,6 +207,25 @@ class _Worker:
         self._process.join(1.0)
         self._process.kill()
         return problems
+
+    def _receive(self, count: int) -> list[bytes]:
+        """Read messages of which the first has begun to come; EOFError if not all of them come in time.
+
+        A process that is stopped in the middle of one would be waited for without end.
+        """
+        with socket.socket(fileno=os.dup(self.connection.fileno())) as pipe:
+
+            def give_up() -> None:
+                with suppress(OSError):  # it has ended by itself
+                    pipe.shutdown(socket.SHUT_RDWR)
+
+            alarm = threading.Timer(RECEIVE_DEADLINE_S, give_up)
+            alarm.start()
+            try:
+                return [self.connection.recv_bytes() for _ in range(count)]
+            finally:
+                alarm.cancel()
+                alarm.join()
 
     @property
     def _is_idle(self) -> bool:
