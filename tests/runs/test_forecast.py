@@ -44,17 +44,20 @@ NOTHING_ON_DISK = DiskUse(journal=0, traces=0, wire=0, steps=0, pictures=0)
 
 
 class Hanging(Policy):
-    """Answers in its first episodes, then never: as many as it is told."""
+    """Answers in its first episodes, as many as it is told, then never; it may catch what would end it."""
 
-    def __init__(self, good=0):
-        self.good, self.begun = good, 0
+    def __init__(self, good=0, is_stubborn=False):
+        self.good, self.begun, self.caught = good, 0, BaseException if is_stubborn else ()
 
     def reset(self, episode_info):
         self.begun += 1
 
     def act(self, observation):
         if self.begun > self.good:
-            threading.Event().wait(600)
+            try:
+                threading.Event().wait(600)
+            except self.caught:
+                threading.Event().wait(600)
         return 0
 
 
@@ -307,6 +310,14 @@ def test_a_measurement_ends_in_time_whatever_the_agent_does(workers, good, proct
     (row,) = [line for line in printed.splitlines() if line.startswith(" test_fore")]
     assert ("over" in row) == (not good)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_measurement_ends_though_the_agent_catches_what_ends_it(plan, monkeypatch):
+    monkeypatch.setattr(forecasts, "FIRST_EPISODE_S", 1.0)
+    hanging = plan("test_forecast:Hanging")
+    job = replace(hanging.config.job, policy_options={"is_stubborn": True})
+    found = forecasts.forecast(hanging._replace(config=replace(hanging.config, job=job)))
+    assert not found.measured.results
 
 
 def test_ctrl_c_ends_it_as_it_ends_a_run(proctor, tmp_path):

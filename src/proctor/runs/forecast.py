@@ -35,6 +35,7 @@ from proctor.runs.joining import check_folder
 from proctor.runs.ledger import Progress
 from proctor.runs.plan import RunPlan
 from proctor.runs.recordings import RECORDINGS, recorded_pictures
+from proctor.runs.rollout import rollout
 from proctor.runs.run import check_run, run
 
 SAMPLE_EPISODES = 3  # or one for each worker
@@ -206,7 +207,7 @@ class _Watch:
         self.begun_s = time.perf_counter()
         self.started_s = self.ended_s = self.begun_s
         self.finished: list[EpisodeResult] = []
-        self._is_started = False
+        self._is_started = self._has_rung = False
 
     def note(self, progress: Progress) -> None:
         """Take in how far it is; called when the first episode begins and after each."""
@@ -238,13 +239,23 @@ class _Watch:
         if not self.finished and waited_s < FIRST_EPISODE_S:
             self._set_alarm(min(1.0, FIRST_EPISODE_S - waited_s + 0.01))
             return
-        raise _TimeUpError
+        is_again, self._has_rung = self._has_rung, True
+        self._set_alarm(1.0)  # once more: an agent may catch whatever is raised
+        if not is_again or _is_in_episode(frame):
+            raise _TimeUpError
 
     @staticmethod
     def _set_alarm(seconds: float) -> None:
         """Ask for a signal, or for none; only the main thread can."""
         if _is_main_thread():
             signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _is_in_episode(frame: FrameType | None) -> bool:
+    """Tell whether an episode is being done, and not the run being ended."""
+    while frame is not None and frame.f_code is not rollout.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_main_thread() -> bool:
