@@ -158,7 +158,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
     `mode` is who may read and write it, less what the umask takes away.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.write(content)

@@ -18,8 +18,11 @@ from proctor.core.errors import UserError, did_you_mean
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 Init = TypeVar("Init", bound=Callable[..., None])
-SECRET_OPTION = re.compile(r"(token|secret|password|api_?key|(^|_)key)$", re.IGNORECASE)
-"""In the names of options: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
+_NAME = r"(?:token|secret|password|passphrase|credentials|authorization|api_?key|(?<![a-z0-9])key)"
+SECRET_OPTION = re.compile(f"{_NAME}$", re.IGNORECASE)
+"""The end of the names of options: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
+SECRET_WORD = re.compile(rf"({_NAME}[\"']?\s*[=:]\s*[\"']?).+", re.IGNORECASE | re.DOTALL)
+"""Such a name in a command line, and what follows it to the end of the word."""
 
 
 def takes_options(kind: type[msgspec.Struct]) -> Callable[[Init], Init]:
@@ -57,15 +60,22 @@ def checked_options(
         raise UserError(f"{option} of the {owner}: {problem}" if owner else f"{option}: {problem}") from None
 
 
-def secret_options(names: Iterable[str]) -> list[str]:
-    """Return those of these options whose values are shown and written nowhere."""
-    return [name for name in names if SECRET_OPTION.search(name)]
+def secret_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the names of the options that are secret, or have something secret in them."""
+    return [name for name, value in options.items() if hide_secrets({name: value}) != {name: value}]
 
 
-def hide_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+def hide_secrets(value: Any) -> Any:
     """Return options with short checksums in place of secrets, so that other secrets are noticed."""
-    secret = secret_options(options)
-    return {name: _hidden(value) if name in secret else value for name, value in options.items()}
+    if isinstance(value, Mapping):
+        return {
+            name: _hidden(each) if SECRET_OPTION.search(str(name)) else hide_secrets(each)
+            for name, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        hidden = [hide_secrets(each) for each in value]
+        return value if hidden == list(value) else hidden
+    return value
 
 
 def _hidden(value: Any) -> str:
@@ -73,9 +83,5 @@ def _hidden(value: Any) -> str:
 
 
 def hide_secret_words(words: Iterable[str]) -> list[str]:
-    """Return words of a command line without the secrets in `NAME=VALUE` and `--FLAG=NAME=VALUE`."""
-    shown = []
-    for word in words:
-        found = re.match(r"((?:--[\w-]+=)?([\w.-]+)=).", word)
-        shown.append(f"{found[1]}..." if found and secret_options([found[2]]) else word)
-    return shown
+    """Return words of a command line cut off before the first secret, also one in JSON or in shell."""
+    return [SECRET_WORD.sub(r"\1...", word) for word in words]
