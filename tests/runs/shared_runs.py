@@ -10,9 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import proctor
-from proctor.core.types import Vector3
+from proctor.core.types import Usage, Vector3
 from proctor.exams.datasets import save_dataset
+from proctor.exams.results import Fault
 from proctor.exams.vln.episode import Episode
+from proctor.runs.examiner import lost
+from proctor.runs.job import RunJob
+from proctor.runs.plan import RunConfig, plan_run
 from proctor.worlds.mock import MockEnv
 
 DEADLINE_S = 120.0
@@ -25,7 +29,7 @@ class Paced(MockEnv):
     It stays in an episode for as long as there is a file `gate/ID.hold`; with `gate/ID.break` it raises.
     """
 
-    def __init__(self, gate, step_s=0.004):
+    def __init__(self, gate, step_s=0.004, api_key=""):
         super().__init__()
         self.gate, self.step_s = Path(gate), step_s
 
@@ -51,6 +55,29 @@ def until(condition):
         assert time.monotonic() < deadline_s, "it did not come in time"
         time.sleep(0.01)
     return found
+
+
+def plan_of_one_episode(folder, **config):
+    """Return the plan of a run of the episode `e` in a folder."""
+    episode = Episode(
+        episode_id="e", scene_id="s", goal_position=Vector3(1, 0, 0), instruction="Go.", max_steps=5
+    )
+    save_dataset([episode], folder / "episodes.json")
+    job = RunJob(policy="random", env="mock")
+    return plan_run(RunConfig(job=job, dataset=folder / "episodes.json", **config), folder / "run")
+
+
+def failed(plan, side):
+    """Return an attempt at the episode that has failed; a fault of the agent is scored."""
+    fault = Fault(side=side, kind="crashed", message="It crashed.")
+    return lost(plan.config.job.make_exam(), plan.episodes[0], 1, fault, Usage(requests=1))
+
+
+def published(plan, shared, side, *, is_again=False):
+    """Let another process publish how its attempt at the episode ended."""
+    done = failed(plan, side)
+    shared.publish(done, is_again=is_again)
+    return done.result
 
 
 class SharedTrial:

@@ -11,22 +11,17 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 from msgspec.structs import replace
+from shared_runs import failed, plan_of_one_episode, published
 
 from proctor.core.errors import InvalidFile, UserError
-from proctor.core.types import Usage, Vector3
-from proctor.exams.datasets import save_dataset
-from proctor.exams.results import Fault
-from proctor.exams.vln.episode import Episode
 from proctor.runs import joining, sharing
 from proctor.runs.attempts import Attempts
 from proctor.runs.budget import RunBudget
-from proctor.runs.examiner import lost
 from proctor.runs.folder import read_attempts
-from proctor.runs.job import RunJob
 from proctor.runs.joining import begin_run, end_joined_run, join_run
 from proctor.runs.leases import RELEASED_AT_S, Leases
 from proctor.runs.ledger import Ledger
-from proctor.runs.plan import RunConfig, plan_run
+from proctor.runs.plan import plan_run
 from proctor.runs.run import run as run_plan
 from proctor.runs.sharing import Claim, SharedRun, journal_holder
 
@@ -127,24 +122,7 @@ def test_a_sign_of_life_from_the_future_is_not_waited_for_until_then(tmp_path, m
 
 @pytest.fixture
 def plan(tmp_path):
-    episode = Episode(
-        episode_id="e", scene_id="s", goal_position=Vector3(1, 0, 0), instruction="Go.", max_steps=5
-    )
-    save_dataset([episode], tmp_path / "episodes.json")
-    config = RunConfig(job=RunJob(policy="random", env="mock"), dataset=tmp_path / "episodes.json")
-    return plan_run(config, tmp_path / "run")
-
-
-def published(plan, shared, side, *, is_again=False):
-    """Let another process publish how its attempt at the episode ended."""
-    done = failed(plan, side)  # a fault of the agent is scored
-    shared.publish(done, is_again=is_again)
-    return done.result
-
-
-def failed(plan, side):
-    fault = Fault(side=side, kind="crashed", message="It crashed.")
-    return lost(plan.config.job.make_exam(), plan.episodes[0], 1, fault, Usage(requests=1))
+    return plan_of_one_episode(tmp_path)
 
 
 def test_a_leader_that_is_killed_before_it_removes_a_record_writes_it_once(plan, monkeypatch):
@@ -261,7 +239,8 @@ def test_an_attempt_that_was_to_be_the_last_is_not_if_another_has_begun(plan):
 
 
 def test_attempts_without_a_score_are_read_in_their_order(plan, monkeypatch):
-    ends = iter(["f" * 16, "0" * 16])  # of the files' names, which would be read the other way round
+    # Of the files' names, which would be read the other way round, and of their drafts.
+    ends = iter(["f" * 16, "a" * 16, "0" * 16, "b" * 16])
     with ExitStack() as stack:
         begun = begin_run(plan, stack, print, can_share=True)
         monkeypatch.setattr(sharing.os, "urandom", lambda _: bytes.fromhex(next(ends)))

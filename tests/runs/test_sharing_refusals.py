@@ -185,28 +185,29 @@ def test_an_edited_agent_cannot_help(tmp_path):
         trial.close()
 
 
-def test_a_host_with_other_packages_cannot_help(trial):
+def test_who_has_other_packages_can_neither_help_nor_go_on(trial):
     stopped(trial)
     file = trial.out / "manifest.json"
     manifest = json.loads(file.read_bytes())
     others = {"numpy": {"packages": {**manifest["packages"], "numpy": "0.9"}}, "Python": {"python": "0.9.1"}}
     for name, change in others.items():
         file.write_text(json.dumps({**manifest, **change}))
-        for words in (["work", trial.out], trial.words("--join")):
+        for words in (["work", trial.out], trial.words("--join"), trial.words()):
             said = on_one_line(trial.done(*words, code=2))
-            assert f"this host has {name} " in said
-            assert f", and the run is of {name} 0.9; install the same on all hosts" in said
-    file.write_text(json.dumps(manifest))
+            assert f"here is {name} " in said
+            assert f", and the run is of {name} 0.9; install the same, or give --out another folder" in said
+    file.write_text(json.dumps({**manifest, "packages": {**manifest["packages"], "websockets": "0.9"}}))
     trial.done("work", trial.out)
     trial.check_results()
 
 
-def test_secret_options_of_an_agent_are_written_nowhere_but_tell_runs_apart(tmp_path):
+def test_secret_options_are_written_nowhere_but_tell_runs_apart(tmp_path):
     (tmp_path / "mine.py").write_text(
         AGENT + "    def __init__(self, hf_token='', max_tokens=1):\n        self.limit = max_tokens\n"
     )
     trial = SharedTrial(tmp_path, policy=("./mine.py:Agent",))
     options = ("--policy-option", f"hf_token={SECRET}", "--policy-option", "max_tokens=7")
+    options = (*options, "--env-option", f"api_key={SECRET}")
     try:
         stopped(trial, *options)
         files = [file for file in trial.out.rglob("*") if file.is_file()]
@@ -218,6 +219,7 @@ def test_secret_options_of_an_agent_are_written_nowhere_but_tell_runs_apart(tmp_
         hidden = manifest["identity"]["policy_options"].pop("hf_token")
         assert re.fullmatch(r"\(hidden, [0-9a-f]{4}\)", hidden)
         assert manifest["identity"]["policy_options"] == {"max_tokens": 7}
+        assert manifest["identity"]["env_options"]["api_key"] == hidden
         assert len(trial.scored()) == EPISODES
         other = ("--policy-option", "hf_token=otherwise", *options[2:])
         said = on_one_line(trial.done(*trial.words(*other), code=2))

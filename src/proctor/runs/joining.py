@@ -24,7 +24,7 @@ from proctor.core.errors import InvalidFile, UserError
 from proctor.core.options import secret_options
 from proctor.exams.results import Results
 from proctor.runs.agent_ids import keep_key
-from proctor.runs.folder import MANIFEST, RESULTS, read_manifest
+from proctor.runs.folder import MANIFEST, RESULTS
 from proctor.runs.job import RunJob
 from proctor.runs.journal import (
     Journal,
@@ -40,13 +40,11 @@ from proctor.runs.plan import (
     RunPlan,
     manifest_extras,
     size_of_journal,
-    software_difference,
-    software_of,
-    software_versions,
     updated_plan,
     with_first_worker,
 )
 from proctor.runs.pool import START_DEADLINE_S
+from proctor.runs.recordings import plain_name
 from proctor.runs.sharing import (
     POLL_S,
     RUN_FILE,
@@ -62,6 +60,7 @@ from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = START_DEADLINE_S + 60.0  # its agent may have to load first
 END_DEADLINE_S = 120.0
+SECRET_TOKEN = "policy's option token"  # noqa: S105  (its name)
 OnWait = Callable[[str], None]
 
 
@@ -70,7 +69,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
 
     proctor: str
     folder: str  # the working directory of the command that began the run: paths are relative to it
-    left_out: list[str] = []  # options of the policy that are secret
+    left_out: list[str] = []  # options that are secret
     config: dict[str, Any]
 
 
@@ -133,7 +132,9 @@ def _stop_sharing(plan: RunPlan, on_wait: OnWait) -> None:
                 f"{plan.out}: {holder} is doing {episode_id} of this run, and a run with a budget or with "
                 "one robot cannot be shared; end that process, or wait until it has ended"
             )
-        Ledger(_reread(plan), journal, shared).collect()
+        ledger = Ledger(_reread(plan), journal, shared)
+        ledger.collect()
+        ledger.await_closed()
         shared.close(is_complete=True)
 
 
@@ -188,9 +189,6 @@ def await_run(out: Path, on_wait: OnWait) -> None:
 
 def join_run(plan: RunPlan, stack: ExitStack) -> tuple[RunPlan, SharedRun]:
     """Take part in a run whose journal another process writes; return the plan as its journal is now."""
-    run_software = software_of(read_manifest(plan.out / MANIFEST))
-    if difference := software_difference(software_versions(), run_software):
-        raise UserError(f"{plan.out}: this host has {difference}; install the same on all hosts")
     with disk_errors(plan.out):
         shared = SharedRun(plan.out, plan.config.lease_s, plan.workers)
         stack.callback(shared.close)
@@ -205,7 +203,9 @@ def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
         while shared.is_there and time.monotonic() < deadline_s:
             if (now_written := size_of_journal(plan.out)) != written:  # whoever writes it is not stopped
                 written, deadline_s = now_written, time.monotonic() + patience_s
-            if shared.journal_holder is None:
+            if shared.journal_holder is None and _is_being_done(plan, shared):
+                deadline_s = time.monotonic() + patience_s
+            elif shared.journal_holder is None:
                 # In use by a process that is stopped: it keeps the lock of the file. Or taken by another one.
                 with suppress(JournalInUse, JournalTakenOver, SharingEnded):
                     _complete(plan, shared)
@@ -214,6 +214,12 @@ def end_joined_run(plan: RunPlan, shared: SharedRun, ledger: Ledger) -> Ledger:
     whole = Ledger(_reread(plan), None, None)
     whole.done_here = ledger.done_here
     return whole
+
+
+def _is_being_done(plan: RunPlan, shared: SharedRun) -> bool:
+    """Tell whether a process that lives is doing an episode: another command may have opened it again."""
+    done = shared.scored_names() | {plain_name(key) for key in plan.kept}
+    return bool(shared.holders(e.episode_id for e in plan.episodes if plain_name(e.episode_id) not in done))
 
 
 def _complete(plan: RunPlan, shared: SharedRun) -> None:
@@ -238,16 +244,21 @@ def _reread(plan: RunPlan) -> RunPlan:
 def _write_run_file(plan: RunPlan) -> None:
     """Write down how to help with a run. Secrets stay out of it."""
     config, dataset = plan.config, plan.dataset.path.resolve()
-    secret = secret_options(config.job.policy_options)
-    options = {key: value for key, value in config.job.policy_options.items() if key not in secret}
-    job = msgspec.structs.replace(config.job, policy_options=options, agent_id_key="", texts={})
+    left_out: list[str] = []
+    job = msgspec.structs.replace(config.job, agent_id_key="", texts={})
+    for part in ("policy", "env", "exam"):
+        options = getattr(job, f"{part}_options")
+        secret = secret_options(options)
+        left_out += [f"{part}'s option {name}" for name in secret]
+        kept = {name: value for name, value in options.items() if name not in secret}
+        job = msgspec.structs.replace(job, **{f"{part}_options": kept})
     config = msgspec.structs.replace(
         config, job=job, dataset=None if config.suite else dataset, executor="", executor_options={}
     )
     file = RunFile(
         proctor=__version__,
         folder=os.getcwd(),  # noqa: PTH109  (a working directory, not a path to build on)
-        left_out=secret,
+        left_out=left_out,
         config=msgspec.to_builtins(config, enc_hook=str),
     )
     content = msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
@@ -266,14 +277,11 @@ def read_run_file(out: Path) -> RunConfig:
         config = msgspec.convert(file.config, RunConfig, dec_hook=_decode_path)
     except msgspec.ValidationError as error:
         raise InvalidFile(path, f"config: {error}") from None
-    if file.left_out and not (is_address(config.job.policy) and os.environ.get(TOKEN_VARIABLE)):
-        how = (
-            f"put it into the environment variable {TOKEN_VARIABLE}, or "
-            if is_address(config.job.policy)
-            else ""
-        )
+    takes_token = is_address(config.job.policy) and file.left_out == [SECRET_TOKEN]
+    if file.left_out and not (takes_token and os.environ.get(TOKEN_VARIABLE)):
+        how = f"put it into the environment variable {TOKEN_VARIABLE}, or " if takes_token else ""
         raise UserError(
-            f"{path}: the run was begun with the policy's option {file.left_out[0]}, which is secret and not "
+            f"{path}: the run was begun with the {file.left_out[0]}, which is secret and not "
             f"written down; {how}give the run's own command with --join"
         )
     try:

@@ -161,6 +161,7 @@ class Journal:
                     os.ftruncate(self._file, end)
                 raise
             os.fsync(self._file)
+            self.check_ours()  # else whoever took over meanwhile may have read the journal before this line
 
     def check_ours(self) -> None:
         """Raise JournalTakenOver if another process has begun to write, or ended the run."""

@@ -17,6 +17,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,37 +51,53 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""  # when the process did, by the kernel's count: process ids are used again
     lease_s: float | None = None  # after so long without a sign of life it wants to be taken for dead
     workers: int = 1  # of one who shares a run
+    unique: str = ""  # tells the files of one command from those of the next
 
     @classmethod
     def this(cls) -> Holder:
         """Return this process."""
-        host, process = socket.gethostname(), os.getpid()
+        holder = cls(host=socket.gethostname(), process=os.getpid())
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
             system = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-            return cls(host=host, system=system, process=process, started=_started(process))
         except OSError:  # not Linux
-            return cls(host=host, process=process)
+            return holder
+        return msgspec.structs.replace(holder, system=system, started=_started(holder.process))
 
     @property
     def is_known_dead(self) -> bool:
         """Whether it was a process of this system that is no more. Copies of a machine differ by name."""
         this = Holder.this()
-        is_here = bool(self.system) and (self.system, self.host) == (this.system, this.host)
-        return is_here and self.started != _started(self.process)
+        if not self.system or (self.system, self.host) != (this.system, this.host):
+            return False
+        started = _started(self.process)
+        if not started:
+            return not _is_there(self.process)
+        return started != self.started
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}"
 
 
 def _started(process: int) -> str:
-    """Return when a process of this system started; empty if there is none, or only its zombie."""
+    """Return when a process of this system started; empty if there is none, or it may not be seen."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
     fields = stat.rpartition(")")[2].split()  # what follows the process's name
-    return "" if fields[0] in "ZX" else fields[19]
+    return "a zombie" if fields[0] in "ZX" else fields[19]
+
+
+def _is_there(process: int) -> bool:
+    """Tell whether a process exists, also where /proc hides those of other users (`hidepid`)."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is of another user
+        return True
+    return True
 
 
 def read_lease(path: Path) -> tuple[Holder, float]:
@@ -120,7 +137,8 @@ class Leases:
 
     def __init__(self, folder: Path, clock_file: Path, lease_s: float) -> None:
         self._folder, self._clock_file, self.lease_s = folder, clock_file, lease_s
-        self._content = msgspec.json.encode(msgspec.structs.replace(Holder.this(), lease_s=lease_s))
+        holder = msgspec.structs.replace(Holder.this(), lease_s=lease_s, unique=os.urandom(8).hex())
+        self._content = msgspec.json.encode(holder)
         self._process = os.getpid()
         self._held: dict[str, Lease] = {}
         self._passed: dict[str, tuple[int, int]] = {}  # by item: the first attempt that may be open, losses
@@ -174,6 +192,23 @@ class Leases:
                 return holder, changed_s
             attempt += 1
 
+    def is_closed(self, item: str) -> bool:
+        """Tell whether an attempt at an item has ended, and none may follow."""
+        with suppress(FileNotFoundError):
+            for attempt in count():
+                if self._judge(self._folder / f"{item}.{attempt}")[0] is Standing.CLOSED:
+                    return True
+        return False
+
+    def is_followed(self, item: str, attempt: int) -> bool:
+        """Tell whether another attempt at an item has begun, or may begin at once."""
+        if (self._folder / f"{item}.{attempt + 1}").exists():
+            return True
+        try:
+            return self._judge(self._folder / f"{item}.{attempt}")[0] is Standing.RELEASED
+        except FileNotFoundError:
+            return False
+
     def _judge(self, path: Path) -> tuple[Standing, Holder]:
         """Judge an attempt by its age.
 
@@ -202,7 +237,16 @@ class Leases:
     def is_ours(self, lease: Lease) -> bool:
         """Tell whether nobody has taken a lease over, or ended the run, while this process slept."""
         is_taken_over = lease.path.with_name(f"{lease.item}.{lease.attempt + 1}").exists()
-        return not is_taken_over and lease.path.exists()
+        return not is_taken_over and self._is_mine(lease)
+
+    def _is_mine(self, lease: Lease) -> bool:
+        """Tell whether the file of a lease is the one that we made, and not that of a later command."""
+        try:
+            return self._content.startswith(lease.path.read_bytes())  # cut off if the disk was full
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+            return False
 
     def release(self, item: str) -> None:
         """Give an item back, so that anybody may begin another attempt at once."""
@@ -223,7 +267,8 @@ class Leases:
             lease = self._held.pop(item, None)
             if lease is not None:
                 with suppress(OSError):  # the folder is gone, or its server: the lease runs out
-                    os.utime(lease.path, (time_s, time_s))
+                    if self._is_mine(lease):
+                        os.utime(lease.path, (time_s, time_s))
 
     def reopen(self, items: set[str]) -> None:
         """Let there be other attempts at items that are closed or were lost, as if nothing had been lost."""
@@ -238,7 +283,9 @@ class Leases:
         while not self._is_closed.wait(self.lease_s / 4):
             with self._lock:
                 for lease in self._held.values():
-                    _give_sign_of_life(lease.path)
+                    with suppress(OSError):
+                        if self._is_mine(lease):
+                            _give_sign_of_life(lease.path)
 
     def close(self) -> None:
         """Give back all that is held."""

@@ -94,6 +94,16 @@ class Ledger:
             time.sleep(POLL_S)
             self.collect(attempts)
 
+    def await_closed(self) -> None:
+        """Wait for the records of episodes whose leases say that they have ended."""
+        deadline_s = time.monotonic() + LATE_NAMES_S
+        while self._shared and time.monotonic() < deadline_s:
+            missing = [key for key, result in self.by_id.items() if result is None]
+            if not any(map(self._shared.is_closed, missing)):
+                return
+            time.sleep(POLL_S)
+            self.collect()
+
     def collect(self, attempts: Attempts | None = None) -> None:
         """Write into our journal what others have published."""
         self._collect_at_s = time.monotonic() + COLLECT_PAUSE_S

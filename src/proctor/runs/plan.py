@@ -25,7 +25,7 @@ from proctor.runs.agent_ids import key_of_run
 from proctor.runs.attempts import Patience
 from proctor.runs.budget import RunBudget
 from proctor.runs.conditions import delivered_texts
-from proctor.runs.folder import JOURNAL
+from proctor.runs.folder import JOURNAL, MANIFEST, read_manifest
 from proctor.runs.job import RunJob, agent_digest, fit_job
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.latency import latency_notes
@@ -36,6 +36,7 @@ RECORDED_PACKAGES = (
     *("mujoco", "numpy", "scipy", "trimesh", "msgspec", "websockets"),
     *("mink", "hello-robot-stretch-urdf"),  # a robot that picks depends on them, too
 )
+WITHOUT_INFLUENCE = ("msgspec", "websockets")  # on results: other versions may go on with a run
 CONNECTION_OPTIONS = ("token", "ca_file", "connect_timeout_s", "wire")
 """Options of served policies that say how to reach them, or what to keep of what was exchanged with them, not
 what is examined; one of them is a secret."""
@@ -166,13 +167,12 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
     policy = load("policy", config.job.policy, dataset.exam.baselines)
     job = config.job.identity()
     left_out = getattr(policy, "connection_options", CONNECTION_OPTIONS)
-    kept = {k: v for k, v in job["policy_options"].items() if k not in left_out}
-    job["policy_options"] = hide_secrets(kept)
+    job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in left_out}
     return {
         **identity_of(dataset, episodes, config.suite or dataset.path.name),
         "policy_sha256": agent_digest(config.job),
         **({"name": config.name} if config.name else {}),
-        **job,
+        **hide_secrets(job),
     }
 
 
@@ -216,19 +216,8 @@ def manifest_extras(plan: RunPlan) -> dict[str, Any]:
 
 
 def software_versions() -> dict[str, str]:
-    """Return the versions that have to be the same on all hosts of a run."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    return {"Proctor": __version__, "Python": python, **package_versions()}
-
-
-def software_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions that a run was begun with."""
-    python = ".".join(str(manifest.get("python")).split(".")[:2])
-    return {
-        "Proctor": manifest["identity"].get("proctor", ""),
-        "Python": python,
-        **manifest.get("packages", {}),
-    }
+    """Return the versions on which results depend: they are to be the same wherever a run is done."""
+    return _software(__version__, platform.python_version(), package_versions())
 
 
 def software_difference(there: Mapping[str, str], of_run: Mapping[str, str]) -> str:
@@ -238,6 +227,22 @@ def software_difference(there: Mapping[str, str], of_run: Mapping[str, str]) -> 
         if found != expected:
             return f"{name} {found}, and the run is of {name} {expected}"
     return ""
+
+
+def check_software(out: Path) -> None:
+    """Raise a UserError if a run was begun with other software than that of this process."""
+    if not (out / MANIFEST).exists():
+        return
+    begun = read_manifest(out / MANIFEST)
+    of_run = _software(begun["identity"].get("proctor"), begun.get("python"), begun.get("packages", {}))
+    difference = software_difference(software_versions(), of_run)
+    if difference and "packages" in begun:  # not a run of an early version
+        raise UserError(f"{out}: here is {difference}; install the same, or give --out another folder")
+
+
+def _software(proctor: Any, python: Any, packages: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: version for name, version in packages.items() if name not in WITHOUT_INFLUENCE}
+    return {"Proctor": str(proctor), "Python": ".".join(str(python).split(".")[:2]), **kept}
 
 
 def package_versions() -> dict[str, str]:

@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -34,6 +34,7 @@ from proctor.runs.recordings import (
     recorded_pictures,
     recording_folder,
 )
+from proctor.runs.sharing import SharedRun
 
 DIGITS = 6
 LARGEST = 1e300  # an env may tell numbers that no float can hold
@@ -97,11 +98,15 @@ def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> lis
     return notes
 
 
-def discard_recordings(run_dir: Path, episode_ids: Iterable[str]) -> None:
-    """Remove what was recorded of episodes that are to be done again."""
-    if (run_dir / RECORDINGS).is_dir():
-        for episode_id in episode_ids:
-            shutil.rmtree(recording_folder(run_dir, episode_id), ignore_errors=True)
+def discard_recordings(run_dir: Path, episode_ids: Iterable[str], shared: SharedRun | None) -> None:
+    """Remove what was recorded of episodes that are to be done again, but for those that others do now."""
+    for episode_id in episode_ids if (run_dir / RECORDINGS).is_dir() else ():
+        folder = recording_folder(run_dir, episode_id)
+        if not folder.exists():
+            continue
+        with shared.holding(episode_id) if shared else nullcontext(enter_result=True) as is_ours:
+            if is_ours:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 class Recorders:

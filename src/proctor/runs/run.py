@@ -21,7 +21,7 @@ from proctor.runs.executors import Executor, InProcess
 from proctor.runs.joining import begin_run, end_joined_run, end_run, join_run
 from proctor.runs.journal import disk_errors
 from proctor.runs.ledger import Ledger, Progress
-from proctor.runs.plan import RunPlan, run_notes, text_notes
+from proctor.runs.plan import RunPlan, check_software, run_notes, text_notes
 from proctor.runs.recorder import Recorded, Recorders, discard_recordings
 from proctor.runs.recordings import recording_folder
 from proctor.runs.resources import RunResources, resources_of
@@ -88,9 +88,8 @@ def run(
                 on_progress(Progress(len(plan.episodes), plan.kept.values(), [note]))
 
             plan, journal, shared = begin_run(plan, stack, tell, can_share=policy is None)
-            ids = (episode.episode_id for episode in plan.left)
             with disk_errors(plan.out):
-                discard_recordings(plan.out, (key for key in ids if shared is None or shared.is_free(key)))
+                discard_recordings(plan.out, [episode.episode_id for episode in plan.left], shared)
         if recorders:
             recorders.count_what_is_there()
         spending = Spending(config.budget, config.label, [*plan.kept.values(), *plan.thrown_away])
@@ -101,8 +100,9 @@ def run(
         if shared and join and not attempts.is_stopped:
             ledger = end_joined_run(plan, shared, ledger)
             on_progress(ledger.progress())
-            if shared.is_there:
-                holder = shared.journal_holder or "another process"
+            with disk_errors(plan.out):
+                holder = shared.journal_holder or "another process" if shared.is_there else ""
+            if holder:
                 warnings.append(f"{holder} writes the journal, and has not ended the run; is it stopped?")
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if journal and results.total_episodes == len(plan.episodes):  # else it stopped, and goes on later
@@ -157,6 +157,8 @@ def check_run(plan: RunPlan, *, start: bool) -> list[str]:
 
 def _check(plan: RunPlan) -> list[str]:
     job = plan.config.job
+    if plan.left:
+        check_software(plan.out)
     needs_scene = load("env", job.env).needs_scene
     found = check_before_run(
         job.make_exam(), plan.dataset, plan.episodes, needs_scene=needs_scene, left=plan.left

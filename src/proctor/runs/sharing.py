@@ -78,7 +78,8 @@ class SharedRun:
     def __init__(self, out: Path, lease_s: float, workers: int = 1) -> None:
         self.out, self._work = out, out / WORK
         self._records, self._unscored = self._work / "records", self._work / "unscored"
-        self._this = msgspec.json.encode(msgspec.structs.replace(Holder.this(), workers=workers))
+        holder = msgspec.structs.replace(Holder.this(), workers=workers, unique=os.urandom(8).hex())
+        self._this = msgspec.json.encode(holder)
         self.first_worker, self._host_file = self._register()
         self._leases = Leases(self._work / "leases", self._host_file, lease_s)
         self._journal: Lease | None = None
@@ -114,7 +115,8 @@ class SharedRun:
         """Raise NoHardLinks if a file of this folder cannot have two names."""
         probe = file.with_name(f"{file.name}.link")
         try:
-            os.link(file, probe)
+            with suppress(FileExistsError):  # it was made, and the server's answer was lost
+                os.link(file, probe)
             probe.unlink()
         except OSError as error:
             file.unlink(missing_ok=True)
@@ -259,7 +261,12 @@ class SharedRun:
         for folder in (self._unscored, self._records):
             names = set(_names(folder))
             for name in sorted(names - self._taken_in):
-                content = (folder / name).read_bytes()
+                try:
+                    content = (folder / name).read_bytes()
+                except OSError as error:  # its name is still listed, and it is in the journal
+                    if error.errno not in GONE or not self.is_there:
+                        raise
+                    continue
                 if not content:  # it is in the journal
                     self._taken_in.add(name)
                     continue
@@ -274,10 +281,9 @@ class SharedRun:
                 yield PublishedRecord(folder / name, *parts, is_again)
 
     def _comes_again(self, unscored_name: str) -> bool:
-        """Tell whether there is another attempt: announced, or begun because its holder died just then."""
+        """Tell whether there is another attempt: announced, or allowed by a later command or by a death."""
         name, attempt, _, _ = unscored_name.rsplit(".", 3)
-        next_attempt = self._work / "leases" / f"{name}.{int(attempt) + 1}"
-        return unscored_name.endswith(AGAIN) or next_attempt.exists()
+        return unscored_name.endswith(AGAIN) or self._leases.is_followed(name, int(attempt))
 
     def take_in(self, published: PublishedRecord) -> None:
         """Empty a file whose record is in the journal; its name goes on saying that the episode is done."""
@@ -298,14 +304,23 @@ class SharedRun:
         signs = {key: self._leases.sign_of_life(plain_name(key)) for key in episode_ids}
         return {key: sign[0] for key, sign in signs.items() if sign}
 
+    def is_closed(self, episode_id: str) -> bool:
+        """Tell whether an episode has ended, whether or not its record can be seen."""
+        return self._leases.is_closed(plain_name(episode_id))
+
     def was_tried_again(self, episode_id: str) -> bool:
         """Tell whether there was more than one attempt at an episode."""
         return (self._work / "leases" / f"{plain_name(episode_id)}.1").exists()
 
-    def is_free(self, episode_id: str) -> bool:
-        """Tell whether nobody has done an episode or is doing it."""
-        name = plain_name(episode_id)
-        return not (self._records / name).exists() and self._leases.sign_of_life(name) is None
+    @contextmanager
+    def holding(self, episode_id: str) -> Iterator[bool]:
+        """Keep others from an episode for the time of a `with` block, unless one of them has or had it."""
+        is_ours = self.claim(episode_id).is_ours
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                self._leases.release(plain_name(episode_id))
 
     def close(self, *, is_complete: bool = False) -> None:
         """Give back all that is held; remove the folder if the run is complete."""
