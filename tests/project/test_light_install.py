@@ -175,3 +175,8 @@ def test_a_light_install_serves_an_agent(tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 0
+
+
+def test_a_cluster_needs_no_packages_of_chat_models():
+    code = "import sys; sys.modules['httpx'] = None; import proctor.runs.ray_executor"
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)

@@ -25,7 +25,7 @@ from proctor.core.types import Vector3
 from proctor.exams.datasets import save_dataset
 from proctor.exams.vln.episode import Episode
 from proctor.exams.vln.exam import VlnExam
-from proctor.runs import ray_cluster
+from proctor.runs import ray_actor, ray_cluster
 from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.journal import read_earlier_attempts
 from proctor.runs.plan import RunConfig
@@ -52,6 +52,29 @@ This process on node 10.0.0.1:6379 was started with:
     Ray: 2.60.0
     Python: 3.11.7
 
+"""
+
+SIGTERM_TWICE = """
+import os, signal, time
+from proctor.cli.terminal import interrupted_by_sigterm
+from proctor.runs.ray_cluster import RayCluster, RayOptions, ray
+
+def end_this_process(*args, **options):
+    init(*args, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+
+cluster, init, ray.init = RayCluster(RayOptions()), ray.init, end_this_process
+with interrupted_by_sigterm():
+    try:
+        cluster.join()
+    except KeyboardInterrupt:
+        cluster.leave()
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted")
 """
 
 
@@ -149,7 +172,8 @@ def results(folder):
 
 def test_a_node_that_is_killed_in_the_middle_changes_no_byte_of_the_results(cluster, exam, tmp_path):
     dataset = exam(*["walk"] * 6)
-    process = begin([*command(dataset, "Walker", tmp_path / "ray"), *on(cluster)], **cluster.environ)
+    environ = {name: value for name, value in cluster.environ.items() if name != "RAY_AUTH_MODE"}
+    process = begin([*command(dataset, "Walker", tmp_path / "ray"), *on(cluster)], **environ)
     await_file(tmp_path / "at.a", process)
     await_file(tmp_path / "at.b", process)
     cluster.kill("b")
@@ -267,6 +291,12 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file_of_its_own_ray(exam, 
         assert [*Path(folder).glob("proctor-ray-*")] == []
 
 
+@pytest.mark.usefixtures("cluster")
+def test_sigterm_is_ours_while_ray_starts_and_when_it_has_ended():
+    code, out, err = ended(begin([sys.executable, "-c", SIGTERM_TWICE]))
+    assert (code, out) == (0, "interrupted\n"), err
+
+
 def test_a_driver_with_another_token_is_told_so(cluster, monkeypatch):
     monkeypatch.setattr(ray_cluster, "JOIN_TIMEOUT_S", DEADLINE_S)  # it ends when it has been told
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -339,7 +369,8 @@ def test_a_node_says_which_file_or_folder_it_does_not_share_with_the_run(tmp_pat
     assert f"the run's folder {tmp_path} is not the same here" in text
 
 
-def test_a_node_with_another_file_of_the_agent_says_so(tmp_path):
+def test_a_node_with_another_file_of_the_agent_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_actor, "get_temp_dir", lambda: tmp_path / "sockets")  # not that of this process
     file = tmp_path / "agent.py"
     file.write_text("from proctor.exams.baselines import MockPolicy\n\nclass Agent(MockPolicy): ...\n")
     job = RunJob(policy=f"{file}:Agent", env="mock", task="vln")

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from proctor.agents.chat.api import key_names
 from proctor.core.addresses import KEY_VARIABLE, TOKEN_VARIABLE, is_chat, replicas
 from proctor.core.errors import ProctorError, UserError
 from proctor.runs.attempts import Attempts
@@ -97,14 +98,20 @@ class EpisodeActor:
 
     def close(self) -> bytes:
         """End the worker process; return what went wrong with that."""
-        return msgspec.json.encode(self._pool.close() if self._pool is not None else [])
+        problems = self._pool.close() if self._pool is not None else []
+        # Ray will kill this process, which then cannot remove the folder with the sockets of its workers.
+        shutil.rmtree(get_temp_dir(), ignore_errors=True)
+        return msgspec.json.encode(problems)
 
 
 def passed_on(job: RunJob) -> dict[str, str]:
     """Return what of the environment nodes get: the variables with an agent's token or a model's key."""
-    addresses = replicas(job.policy) if is_chat(job.policy) else []
-    keys = [name for each in addresses for name in key_names(each, job.policy_options.get("key_env"))]
-    names = [TOKEN_VARIABLE, KEY_VARIABLE, *keys]
+    names = [TOKEN_VARIABLE, KEY_VARIABLE]
+    if is_chat(job.policy):
+        from proctor.agents.chat.api import key_names  # noqa: PLC0415  (needs the extra `chat`)
+
+        for address in replicas(job.policy):
+            names += key_names(address, job.policy_options.get("key_env"))
     return {name: value for name, value in os.environ.items() if name in names}
 
 

@@ -14,8 +14,8 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +31,9 @@ for _name, _value in {
     "RAY_worker_niceness": "0",  # else 15: workers starve beside anything else
 }.items():
     os.environ.setdefault(_name, _value)
+TOKEN_FILE = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+if "RAY_AUTH_TOKEN" in os.environ or TOKEN_FILE.is_file():
+    os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray does not send it; who wants none takes it, too
 
 import ray  # noqa: E402
 from ray.exceptions import RayError, RayTaskError  # noqa: E402
@@ -138,7 +141,8 @@ class RayCluster:
     def leave(self) -> None:
         """End what `join` has begun: the connection, or a Ray of our own."""
         if self._is_joined:
-            ray.shutdown()
+            with _our_sigterm():
+                ray.shutdown()
         if self._temp_dir is not None:
             shutil.rmtree(self._temp_dir, ignore_errors=True)
         self._is_joined, self._temp_dir = False, None
@@ -292,18 +296,27 @@ class RayCluster:
         raise UserError(f"cannot join the Ray cluster {name}: {why}; {remedy}")
 
     def _init(self, address: str, **options: Any) -> None:
-        sigterm = signal.getsignal(signal.SIGTERM)
         try:
-            with warnings.catch_warnings():
+            with _our_sigterm(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ray.init(address, **QUIET, **options)
         except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
             if address == "local":
                 raise UserError(f"Ray could not be started on this machine: {_first_line(error)}") from None
             self._refuse(_first_line(error))
-        finally:
-            if sigterm is not None and threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGTERM, sigterm)  # Ray has set its own
+
+
+@contextmanager
+def _our_sigterm() -> Iterator[None]:
+    """Keep our handler of SIGTERM: Ray sets one that exits without a word, and takes it away at its end."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _known_reason(said: str) -> str:
@@ -322,12 +335,11 @@ def _known_reason(said: str) -> str:
 
 def _token_found() -> str:
     """Say whether this machine would send a token to a cluster."""
-    file = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     if os.environ.get("RAY_AUTH_MODE", "token") != "token":
         return "RAY_AUTH_MODE is not 'token' here"
-    if "RAY_AUTH_TOKEN" in os.environ or file.is_file():
+    if "RAY_AUTH_TOKEN" in os.environ or TOKEN_FILE.is_file():
         return "the one that is here is another"
-    return f"there is none here, neither in RAY_AUTH_TOKEN nor in {file}"
+    return f"there is none here, neither in RAY_AUTH_TOKEN nor in {TOKEN_FILE}"
 
 
 def _last_line(text: str) -> str:
