@@ -9,7 +9,7 @@ from proctor.core.options import hide_secret_words, hide_secrets, secret_options
 SECRET = "sk-12345"
 
 
-@pytest.mark.parametrize("name", ["token", "hf_token", "api_key", "OPENAI_API_KEY", "key", "map_key"])
+@pytest.mark.parametrize("name", ["hf_token", "api_key", "OPENAI_API_KEY", "openai-key", "auth", "map_key"])
 def test_secret_names_have_a_checksum_for_a_value_at_any_depth(name):
     for options in ({name: SECRET}, {"auth": {name: SECRET}}, {"servers": [{name: SECRET}]}):
         assert secret_options(options) == list(options)
@@ -33,7 +33,7 @@ def test_names_that_only_look_like_those_of_secrets_stay(name):
         (f"hf_token={SECRET}", "hf_token=..."),
         (f"--policy-option=api_key={SECRET}", "--policy-option=api_key=..."),
         (f"token=\n{SECRET}", "token=\n..."),
-        (f'auth={{"token": "{SECRET}"}}', 'auth={"token": "...'),
+        (f'login={{"token": "{SECRET}"}}', 'login={"token": "...'),
         (f'headers={{"Authorization": "Bearer {SECRET}"}}', 'headers={"Authorization": "...'),
         (f'setup=["export OPENAI_API_KEY={SECRET}"]', 'setup=["export OPENAI_API_KEY=...'),
         (f"ws://host:8080/?token={SECRET}", "ws://host:8080/?token=..."),

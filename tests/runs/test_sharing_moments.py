@@ -11,10 +11,11 @@ import pytest
 from msgspec.structs import replace
 from shared_runs import failed, plan_of_one_episode, published
 
+from proctor.core.errors import UserError
 from proctor.runs import joining, journal, leases, ledger, recorder, sharing
 from proctor.runs.attempts import Attempts
 from proctor.runs.folder import read_attempts
-from proctor.runs.joining import begin_run, end_joined_run, join_run
+from proctor.runs.joining import await_run, begin_run, end_joined_run, join_run
 from proctor.runs.journal import JournalTakenOver
 from proctor.runs.leases import Holder
 from proctor.runs.ledger import Ledger
@@ -217,3 +218,31 @@ def test_processes_that_proc_hides_are_not_taken_for_dead(monkeypatch):
     monkeypatch.setattr(leases, "_started", lambda process: "" if process == 1 else "34")
     assert not other.is_known_dead
     assert replace(other, process=2**22 + 1).is_known_dead
+
+
+def test_an_episode_whose_line_in_the_journal_is_lost_is_done_again_by_helpers(plan, monkeypatch):
+    monkeypatch.setattr(ledger, "LATE_NAMES_S", 0.1)
+    with ExitStack() as first:
+        begun = begin(plan, first)
+        begun.shared.claim("e")
+        Ledger(*begun)._add(failed(plan, "agent"), Attempts([], shared=begun.shared))
+    (plan.out / "episodes.jsonl").write_bytes(b"")
+    reports = [run_plan(plan_run(plan.config, plan.out), lambda _: None, join=True) for _ in range(2)]
+    assert [(report.results.total_episodes, report.warnings) for report in reports] == [(0, []), (1, [])]
+    assert not (plan.out / "work").exists()
+
+
+@pytest.mark.parametrize(("has_begun", "deadline_s"), [(False, 960), (True, 60)])
+def test_a_run_that_does_not_begin_or_cannot_be_shared_is_not_waited_for(
+    tmp_path, monkeypatch, has_begun, deadline_s
+):
+    slept_s, told = [], []
+    clock = SimpleNamespace(monotonic=lambda: sum(slept_s), sleep=slept_s.append)
+    monkeypatch.setattr(joining, "time", clock)
+    if has_begun:
+        (tmp_path / "manifest.json").touch()
+    problem = "cannot be shared: it has a budget" if has_begun else "found none for 960 s"
+    with pytest.raises(UserError, match=problem):
+        await_run(tmp_path, told.append)
+    assert sum(slept_s) == pytest.approx(deadline_s, abs=0.5)
+    assert len(told) == 1

@@ -67,7 +67,8 @@ def test_joining_where_nothing_runs_is_told_after_a_while(trial, monkeypatch, ca
     assert main(list(map(str, trial.words("--join")))) == 2
     said = on_one_line(capsys.readouterr().err)
     assert (
-        f"expected a run to help with in {trial.out}, found no run for 0.3 s; begin it without --join" in said
+        f"a run to help with in {trial.out}, found none for 0.3 s; begin it by the command without --join"
+        in said
     )
     assert not trial.out.exists()
 

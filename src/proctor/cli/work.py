@@ -45,8 +45,10 @@ def add_work(commands: Any) -> None:
 def _work(arguments: argparse.Namespace) -> int:
     from proctor.runs.folder import find_runs
 
+    if arguments.workers < 1:
+        raise UserError(f"--workers: expected at least 1, found {arguments.workers}")
     codes = [DONE]
-    for out in find_runs([arguments.folder]):
+    for out in find_runs([arguments.folder.resolve()]):  # to help with a run changes the working directory
         try:
             codes.append(_help_with(out, arguments.workers))
         except ProctorError as error:  # the other runs may be well

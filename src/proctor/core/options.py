@@ -18,7 +18,7 @@ from proctor.core.errors import UserError, did_you_mean
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 Init = TypeVar("Init", bound=Callable[..., None])
-_NAME = r"(?:token|secret|password|passphrase|credentials|authorization|api_?key|(?<![a-z0-9])key)"
+_NAME = "(?:token|secret|password|passphrase|credentials|authorization|api_?key|(?<![a-z0-9])(?:auth|key))"
 SECRET_OPTION = re.compile(f"{_NAME}$", re.IGNORECASE)
 """The end of the names of options: `hf_token` and `api_key`, not `max_tokens`, `key_env` or `monkey`."""
 SECRET_WORD = re.compile(rf"({_NAME}[\"']?\s*[=:]\s*[\"']?).+", re.IGNORECASE | re.DOTALL)

@@ -59,6 +59,7 @@ from proctor.runs.sharing import (
 from proctor.runs.summary import summarise
 
 BEGIN_DEADLINE_S = START_DEADLINE_S + 60.0  # its agent may have to load first
+SHARE_DEADLINE_S = 60.0  # for what a run that has begun writes for others; NFS may show it late
 END_DEADLINE_S = 120.0
 SECRET_TOKEN = "policy's option token"  # noqa: S105  (its name)
 OnWait = Callable[[str], None]
@@ -172,17 +173,26 @@ def end_run(
 def await_run(out: Path, on_wait: OnWait) -> None:
     """Wait until there is a run to join in a folder."""
     begun_s = time.monotonic()
-    deadline_s, tell_at_s = begun_s + BEGIN_DEADLINE_S, begun_s + TELL_AFTER_S
+    tell_at_s, manifest_at_s = begun_s + TELL_AFTER_S, math.inf
     while not ((out / WORK / RUN_FILE).exists() or (out / RESULTS).exists()):
-        if time.monotonic() > deadline_s:
-            found = "a run that cannot be shared" if (out / MANIFEST).exists() else "no run"
+        now_s = time.monotonic()
+        if (out / MANIFEST).exists():
+            manifest_at_s = min(manifest_at_s, now_s)
+        if now_s > manifest_at_s + SHARE_DEADLINE_S:
             raise UserError(
-                f"--join: expected a run to help with in {out}, found {found} for {BEGIN_DEADLINE_S:g} s; "
-                "begin it without --join. A run with a budget cannot be shared, nor one on a disk without "
-                "hard links"
+                f"--join: the run in {out} cannot be shared: it has a budget or a single robot, or its disk "
+                "has no hard links; or it has stopped, and goes on by the command without --join"
             )
-        if time.monotonic() > tell_at_s:
-            on_wait(f"waiting up to {BEGIN_DEADLINE_S:.0f} s for a run to begin in {out}")
+        if now_s > begun_s + BEGIN_DEADLINE_S:
+            raise UserError(
+                f"--join: expected a run to help with in {out}, found none for {BEGIN_DEADLINE_S:g} s; begin "
+                "it by the command without --join"
+            )
+        if now_s > tell_at_s:
+            on_wait(
+                f"waiting up to {BEGIN_DEADLINE_S:.0f} s for a run to begin in {out}, by the command without "
+                "--join"
+            )
             tell_at_s = math.inf  # once is enough
         time.sleep(POLL_S)
 
@@ -231,6 +241,9 @@ def _complete(plan: RunPlan, shared: SharedRun) -> None:
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)
         if results.total_episodes == len(plan.episodes):
             end_run(journal, shared, results)
+        else:  # a journal that was damaged, or is not of the disk that keeps the marks
+            shared.reopen([key for key, result in ledger.by_id.items() if result is None])
+            shared.leave_journal()
 
 
 def _reread(plan: RunPlan) -> RunPlan:

@@ -170,9 +170,9 @@ def _identity(config: RunConfig, dataset: Dataset, episodes: Sequence[Any]) -> d
     job["policy_options"] = {k: v for k, v in job["policy_options"].items() if k not in left_out}
     return {
         **identity_of(dataset, episodes, config.suite or dataset.path.name),
-        "policy_sha256": agent_digest(config.job),
         **({"name": config.name} if config.name else {}),
         **hide_secrets(job),
+        "policy_sha256": agent_digest(config.job),
     }
 
 

@@ -101,7 +101,7 @@ def run(
             ledger = end_joined_run(plan, shared, ledger)
             on_progress(ledger.progress())
             with disk_errors(plan.out):
-                holder = shared.journal_holder or "another process" if shared.is_there else ""
+                holder = shared.journal_holder if shared.is_there else None
             if holder:
                 warnings.append(f"{holder} writes the journal, and has not ended the run; is it stopped?")
         results = summarise(plan.dataset.exam, ledger.results, repeated=ledger.repeated)

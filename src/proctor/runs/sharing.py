@@ -166,6 +166,11 @@ class SharedRun:
             self._leases.release(JOURNAL_ITEM)
         raise SharingEnded
 
+    def leave_journal(self) -> None:
+        """Let others write the journal."""
+        self._leases.release(JOURNAL_ITEM)
+        self._journal = None
+
     @property
     def journal_holder(self) -> Holder | None:
         """Who writes the journal."""
