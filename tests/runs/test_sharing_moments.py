@@ -22,7 +22,7 @@ from proctor.runs.ledger import Ledger
 from proctor.runs.plan import plan_run
 from proctor.runs.recordings import RECORDINGS, recording_folder
 from proctor.runs.run import run as run_plan
-from proctor.runs.sharing import SharedRun
+from proctor.runs.sharing import Claim, SharedRun
 
 
 @pytest.fixture
@@ -170,6 +170,22 @@ def test_who_is_held_up_while_it_writes_the_journal_hands_its_record_over(
     assert [result.error.side for result in theirs.results] == ["agent"]
     kept = plan_run(plan.config, plan.out).kept
     assert list(kept) == ["e"]
+
+
+def test_what_a_killed_leader_had_just_written_is_not_done_again(plan, stack, become, monkeypatch):
+    become(1)
+    begun = begin(plan, stack)
+    begun.shared.claim("e")
+    with monkeypatch.context() as killed:
+        killed.setattr(SharedRun, "settle", lambda *_, **__: None)
+        Ledger(*begun)._add(failed(plan, "agent"), Attempts([], shared=begun.shared))
+    become(2)
+    _, helper = join_run(plan, stack)  # by a plan from before
+    assert helper.claim("e").is_held
+    fall_asleep(begun.shared, plan.out)
+    assert helper.claim("e") == Claim()
+    assert helper.claim("e") == Claim()
+    assert sides(plan) == ["agent"]
 
 
 def test_a_run_that_is_not_shared_any_more_waits_for_records_that_are_seen_late(plan, stack, monkeypatch):

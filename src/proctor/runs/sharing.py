@@ -28,6 +28,8 @@ import msgspec
 
 from proctor.core.documents import sync_folder, write_atomically
 from proctor.core.errors import InvalidFile, UserError
+from proctor.exams.results import EpisodeResult
+from proctor.runs.folder import JOURNAL
 from proctor.runs.leases import GONE, MAX_LOSSES, Holder, Lease, Leases, read_lease
 from proctor.runs.recordings import plain_name
 
@@ -191,11 +193,26 @@ class SharedRun:
             claimed = self._leases.claim(name)
             if not isinstance(claimed, Lease):
                 return Claim(is_held=claimed is not None)
+            if claimed.losses and self._is_in_journal(episode_id):
+                # Whoever wrote the journal died before it said so here: what crashed must not crash again.
+                self.settle(episode_id, is_scored=True, is_again=False)
+                return Claim()
             # Published between the two looks, or the run is another now.
             if not (self._records / name).exists() and self.is_there:
                 return Claim(is_ours=True, losses=claimed.losses)
             self._leases.release(name)
         return Claim()
+
+    def _is_in_journal(self, episode_id: str) -> bool:
+        """Tell whether the journal has the score of an episode. Its other lines are not checked."""
+        words = msgspec.json.encode(episode_id)
+        for line in (self.out / JOURNAL).read_bytes().split(b"\n"):
+            if words in line:
+                with suppress(msgspec.MsgspecError):  # it is torn
+                    result = msgspec.json.decode(line, type=EpisodeResult)
+                    if result.episode_id == episode_id and result.is_scored:
+                        return True
+        return False
 
     @contextmanager
     def _until_complete(self) -> Iterator[None]:
