@@ -33,7 +33,8 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 TOKEN_FILE = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
 if "RAY_AUTH_TOKEN" in os.environ or TOKEN_FILE.is_file():
-    os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray does not send it; who wants none takes it, too
+    # Else Ray does not send the token. A cluster without authentication accepts it as well.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 import ray  # noqa: E402
 from ray.exceptions import RayError, RayTaskError  # noqa: E402
