@@ -367,7 +367,7 @@ def test_a_result_of_another_episode_is_not_taken_for_this_one(dataset, tmp_path
 
 
 def test_a_message_that_never_comes_to_its_end_is_not_waited_for(dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "RECEIVE_DEADLINE_S", 0.5)
+    monkeypatch.setattr(pool, "RECEIVE_DEADLINE_S", 3.0)
     report = execute(dataset, tmp_path / "run", policy="test_blame:HalfSent", workers=2)
     fault = by_id(report)["ep_1"].error
     assert (fault.side, fault.kind) == ("agent", "policy_lost")

@@ -63,8 +63,9 @@ def begin(plan, stack):
 def fall_asleep(shared, folder):
     """Let a process give no sign of life any more, and let its leases run out."""
     shared._leases._is_closed.set()
-    for lease in (folder / "work" / "leases").iterdir():
-        os.utime(lease, (1, 1))
+    with shared._leases._lock:  # it may be giving one right now
+        for lease in (folder / "work" / "leases").iterdir():
+            os.utime(lease, (1, 1))
 
 
 def sides(plan):
