@@ -552,9 +552,10 @@ def test_news_of_an_obstacle_end_a_period_early():
 
 
 @pytest.mark.parametrize(("wall_m", "is_near"), [(0.42, True), (0.48, False)])
-def test_a_scan_that_comes_after_the_drive_still_counts(wall_m, is_near):
+@pytest.mark.parametrize("late_s", [0.4, 2.0])  # the latter where time runs four times as fast
+def test_a_scan_that_comes_after_the_drive_still_counts(wall_m, is_near, late_s):
     class LateScanner(LateRobot):
-        """Scans ten times a second, and is heard 0.4 s late."""
+        """Scans ten times a second, and is heard late."""
 
         def tick(self):
             super().tick()
@@ -562,7 +563,7 @@ def test_a_scan_that_comes_after_the_drive_still_counts(wall_m, is_near):
                 ahead_m.append((self.time_s, wall_m - self.true_pose.x))
 
         def _heard(self):
-            return [scan for scan in ahead_m if scan[0] <= self.time_s - 0.4][-1:] or [(0.0, wall_m)]
+            return [scan for scan in ahead_m if scan[0] <= self.time_s - late_s][-1:] or [(0.0, wall_m)]
 
         def scanned_s(self):
             return self._heard()[0][0]

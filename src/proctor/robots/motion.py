@@ -20,7 +20,7 @@ UNHINDERED = 0.98  # a robot that covers this share of a step moves freely, thou
 DEADLINE_FACTOR, DEADLINE_MARGIN_S = 3.0, 2.0
 REST_S, REST_MPS, REST_RADPS, REST_DEADLINE_S = 0.015, 0.01, 0.02, 3.0
 """A robot rests if it is slower than this for the time; it has to within the deadline."""
-SCAN_WAIT_S = 0.5  # at most, for a scan that was made after a drive
+SCAN_WAIT_S = 0.5  # of the robot's time, for a scan that was made after a drive; longer if it runs fast
 
 
 class Motion(NamedTuple):
@@ -298,8 +298,14 @@ class ActionExecutor:
         """Count what a scan from where the robot stands shows: it may have come too late to end the drive."""
         if not move.watches_scan or self.collision_detected or not self.is_running:
             return
-        stood_s, _ = self._robot.odometry()
-        self._robot.wait(SCAN_WAIT_S, lambda: self._robot.scanned_s() >= stood_s or not self.is_running)
+        (stood_s, _), give_up_s = self._robot.odometry(), time.monotonic() + self._landing.patience_s
+        end_s = self._robot.now_s() + SCAN_WAIT_S
+
+        def has_looked() -> bool:
+            return self._robot.scanned_s() >= stood_s or not self.is_running
+
+        while not has_looked() and (self._robot.now_s() < end_s or time.monotonic() < give_up_s):
+            self._robot.wait(self._period_s, has_looked)
         if self.is_running and self._is_blocked_ahead():
             self.note_collision()
 
