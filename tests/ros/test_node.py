@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -137,6 +138,25 @@ def test_ctrl_c_in_a_program_that_spins_stops_the_robot_and_leaves_no_error():
         assert robot.wait_until(lambda: robot.velocity == (0.0, 0.0), 10.0)
         assert robot.pose.x > 0
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
+
+
+@pytest.mark.parametrize("shuts_down", [True, False])
+def test_a_thread_ends_silently_when_its_context_is_shut_down_at_any_moment(monkeypatch, shuts_down):
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda hooked: raised.append(hooked.exc_type))
+    with RosNode("listener") as node:
+
+        def nodes():
+            """Is asked by rclpy between its look at the context and the use of it."""
+            if not shuts_down:
+                raise RuntimeError("of another kind")
+            node.context.try_shutdown()
+            return [node]
+
+        monkeypatch.setattr(node._spinner, "get_nodes", nodes)
+        with pytest.raises(SimulationError, match="no longer listens"):
+            node.wait_until(lambda: False, 10.0)
+    assert raised == ([] if shuts_down else [RuntimeError])
 
 
 def test_an_executor_that_was_shut_down_after_it_spun_a_node_does_no_harm():

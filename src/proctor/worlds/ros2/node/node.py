@@ -179,6 +179,9 @@ class RosNode(Node):
                     self._news.notify_all()
         except ExternalShutdownException:
             pass  # the process ends
+        except RuntimeError:  # so does this one of rclpy's, if a signal came after it had looked at its context
+            if self._own_context.ok():
+                raise
         finally:  # also when a callback has raised: nobody is to wait for the rest of the time
             self._deaf = True
             with self._news:
