@@ -73,6 +73,17 @@ class RayNodes:
                 os.kill(pid, signal.SIGKILL)
         process.wait(END_DEADLINE_S)
 
+    def freeze(self, name):
+        """Let a node fall silent, as if its cable was pulled; return the processes that stand still."""
+        frozen = [self._nodes[name].pid, *descendants(self._nodes[name].pid)]
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        return frozen
+
+    def forget(self, name):
+        """Wait for a node that ends by itself."""
+        self._nodes.pop(name).wait(END_DEADLINE_S)
+
     def kill_worker(self, name):
         """Kill the processes of Ray on a node that do episodes; return how many there were."""
         return self._kill_by_command(name, b"ray::EpisodeActor")

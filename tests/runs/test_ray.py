@@ -483,6 +483,27 @@ def test_nodes_and_workers_that_are_killed_at_random_moments_change_nothing(clus
 
 
 @pytest.mark.slow
+def test_a_node_that_falls_silent_and_wakes_up_again_changes_no_byte(cluster, exam, tmp_path):
+    dataset = exam(*["walk"] * 40)
+    process = begin([*command(dataset, "Walker", tmp_path / "ray", pause_s=1.0), *on(cluster)], **cluster.environ)
+    await_file(tmp_path / "at.a", process)
+    await_file(tmp_path / "at.b", process)
+    frozen = cluster.freeze("b")
+    (tmp_path / "gate").touch()
+    await_episodes(tmp_path / "ray", 20, process)  # the head gives the node up after some nine seconds
+    for pid in frozen:
+        os.kill(pid, signal.SIGCONT)
+    cluster.forget("b")  # it has been told that it is dead
+    code, _, err = ended(process)
+    assert code == 0, err
+    assert lost_workers(err) == 1
+    assert journal_lines(tmp_path / "ray") == 40
+    run_here(dataset, "Walker", tmp_path / "one")
+    assert results(tmp_path / "ray") == results(tmp_path / "one")
+    cluster.start("b")
+
+
+@pytest.mark.slow
 def test_a_run_whose_cluster_loses_its_head_says_so_and_goes_on_by_the_same_command(cluster, exam, tmp_path):
     dataset = exam(*["walk"] * 120)
     (tmp_path / "gate").touch()
