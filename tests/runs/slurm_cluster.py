@@ -40,6 +40,8 @@ SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
 SchedulerParameters=sched_min_interval=200000
 ReturnToService=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 Epilog={dir}/epilog
 SlurmdTimeout=10
 MessageTimeout=5
@@ -47,6 +49,7 @@ KillWait=5
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port=6821 CPUs=1 RealMemory=4000
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port=6822 CPUs=1 RealMemory=4000
 PartitionName=exam Nodes=n1,n2 Default=YES MaxTime=1:00:00 DefMemPerCPU=2000 State=UP
+PartitionName=urgent Nodes=n1,n2 MaxTime=1:00:00 DefMemPerCPU=2000 PriorityTier=2 State=UP
 PartitionName=closed Nodes=n1,n2 MaxTime=1:00:00 DefMemPerCPU=2000 State=DOWN
 """
 

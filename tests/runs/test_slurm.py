@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from slurm_cluster import NODES, SlurmCluster, missing
 
+from proctor.runs.leases import RELEASED_AT_S
+
 pytestmark = pytest.mark.slow
 
 DEADLINE_S = 300.0
@@ -24,6 +26,23 @@ IMPATIENT = (
     "from proctor import cli; from proctor.runs import slurm_executor as executor; executor.SETTLE_S = 3; "
     "raise SystemExit(cli.main())"
 )
+GATED = """
+import time
+from pathlib import Path
+
+from proctor.core.interfaces import Policy
+
+class Gated(Policy):
+    def __init__(self, gate):
+        self.gate = Path(gate)
+
+    def reset(self, briefing):
+        while not self.gate.exists():
+            time.sleep(0.1)
+
+    def act(self, observation):
+        return 0
+"""
 SLURM = ("--executor", "slurm", "--workers", "2", "--lease", "5")
 
 
@@ -150,6 +169,37 @@ def test_if_all_nodes_die_the_array_is_submitted_again(cluster, expected, tmp_pa
     assert (out / "results.json").read_bytes() == expected
     assert told.count("is submitted") == 2
     assert "NODE_FAIL) and episodes are left" in told
+
+
+@pytest.mark.parametrize("how", ["a time limit", "an urgent job"])
+def test_tasks_that_slurm_ends_give_their_episodes_back_at_once(cluster, tmp_path, how):
+    """They have half an hour to do so: their leases would run out long after the test has given up."""
+    out, gate, told = tmp_path / "run", tmp_path / "gate", Path(f"{tmp_path / 'run'}.txt")
+    (tmp_path / "agent.py").write_text(GATED)
+    agent = ("--policy", f"{tmp_path / 'agent.py'}:Gated", "--policy-option", f"gate={gate}")
+    limit = ("--executor-option", "time=1") if how == "a time limit" else ()
+    with started(cluster, out, *agent, *limit, "--lease", "1800") as driver:
+        leases = out / "work" / "leases"
+        cluster.wait_until(lambda: len(episodes_of(leases)) == 2, "each task has an episode")
+        if how == "an urgent job":
+            cluster.call("sbatch", "--partition=urgent", "--nodelist=n1", "--output=/dev/null", "--wrap=exit 0")
+        cluster.wait_until(lambda: is_given_back(leases), "a task has given its episode back")
+        gate.touch()
+        code, _ = finish(driver, out)
+    assert code == 0, told.read_text()
+    assert "evaluator" not in told.read_text()
+    subprocess.run(
+        [*PROCTOR, "run", *EXAM, *SMALL, *agent, "--out", tmp_path / "alone"], check=True, timeout=DEADLINE_S
+    )
+    assert (out / "results.json").read_bytes() == (tmp_path / "alone" / "results.json").read_bytes()
+
+
+def episodes_of(leases):
+    return [file for file in leases.glob("*.0") if not file.name.startswith("@")]
+
+
+def is_given_back(leases):
+    return any(file.stat().st_mtime == RELEASED_AT_S for file in episodes_of(leases))
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
