@@ -485,7 +485,8 @@ def test_nodes_and_workers_that_are_killed_at_random_moments_change_nothing(clus
 @pytest.mark.slow
 def test_a_node_that_falls_silent_and_wakes_up_again_changes_no_byte(cluster, exam, tmp_path):
     dataset = exam(*["walk"] * 40)
-    process = begin([*command(dataset, "Walker", tmp_path / "ray", pause_s=1.0), *on(cluster)], **cluster.environ)
+    words = [*command(dataset, "Walker", tmp_path / "ray", pause_s=1.0), *on(cluster)]
+    process = begin(words, **cluster.environ)
     await_file(tmp_path / "at.a", process)
     await_file(tmp_path / "at.b", process)
     frozen = cluster.freeze("b")

@@ -182,7 +182,8 @@ def test_tasks_that_slurm_ends_give_their_episodes_back_at_once(cluster, tmp_pat
         leases = out / "work" / "leases"
         cluster.wait_until(lambda: len(episodes_of(leases)) == 2, "each task has an episode")
         if how == "an urgent job":
-            cluster.call("sbatch", "--partition=urgent", "--nodelist=n1", "--output=/dev/null", "--wrap=exit 0")
+            urgent = ("--partition=urgent", "--nodelist=n1", "--output=/dev/null", "--wrap=exit 0")
+            cluster.call("sbatch", *urgent)
         cluster.wait_until(lambda: is_given_back(leases), "a task has given its episode back")
         gate.touch()
         code, _ = finish(driver, out)

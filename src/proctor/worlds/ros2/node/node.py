@@ -179,7 +179,7 @@ class RosNode(Node):
                     self._news.notify_all()
         except ExternalShutdownException:
             pass  # the process ends
-        except RuntimeError:  # so does this one of rclpy's, if a signal came after it had looked at its context
+        except RuntimeError:  # rclpy's, if the process ends between its look at the context and its use
             if self._own_context.ok():
                 raise
         finally:  # also when a callback has raised: nobody is to wait for the rest of the time
