@@ -516,7 +516,7 @@ def test_a_run_whose_cluster_loses_its_head_says_so_and_goes_on_by_the_same_comm
     assert code == 2
     assert "its head has not answered for 30 s" in " ".join(err.split())
     assert "Traceback" not in err
-    assert 30 < journal_lines(tmp_path / "ray") < 120  # the nodes went on meanwhile
+    assert 5 < journal_lines(tmp_path / "ray") < 120  # the nodes went on meanwhile
     cluster.stop()
     cluster.start("a", "b")
     assert ended(begin(words, **cluster.environ))[0] == 0
