@@ -85,6 +85,7 @@ def _recordings(config: RunConfig) -> str:
         "steps",
         *(["frames"] if config.recording.frames else []),
         *(["sensors"] if config.recording.sensors else []),
+        *config.recording.recorders,
     ]
     return f"Recorded are {' and '.join(kinds)}."
 

@@ -272,8 +272,7 @@ def run_plan(plan: RunPlan, told: set[str], label: str = "", *, join: bool = Fal
 
 def _tell_end(label: str, report: RunReport, out: Path) -> None:
     """Print what a run has to say beyond its scores."""
-    from proctor.runs.recorder import recording_notes
-    from proctor.runs.recordings import RECORDINGS
+    from proctor.runs.recordings import RECORDINGS, recording_notes
 
     if report.done_before == report.total:
         console.say(f"{label}: all {report.done_before} episodes were done before; nothing to do")

@@ -114,7 +114,9 @@ def _add_recording(run: argparse.ArgumentParser) -> None:
     )
     add_option(run, "--save-steps", str, text, nargs="?", const="brief", choices=("brief", "full"))
     add_option(run, "--save-frames", bool, "record what the agent saw, too, as JPEG files")
-    text = "for all frames and sensors; when it is spent, steps are still recorded (default: 1000)"
+    text = "let recorders write a file about each episode, e.g. video; several with commas between"
+    add_option(run, "--record NAMES", "", text)
+    text = "for all but the steps; when it is spent, steps are still recorded (default: 1000)"
     add_option(run, "--frames-budget-mb MB", 1000.0, text)
 
 
@@ -273,14 +275,19 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _recording(arguments: argparse.Namespace) -> RecordingConfig | None:
+    from proctor.core.registry import load
     from proctor.runs.recorder import RecordingConfig
 
     budget_mb = arguments.frames_budget_mb
     if not 0 <= budget_mb < math.inf:
         raise UserError(f"--frames-budget-mb: expected megabytes from 0 up, found {budget_mb}")
-    if not (arguments.save_steps or arguments.save_frames):
+    recorders = tuple(dict.fromkeys(name for name in arguments.record.split(",") if name))
+    for name in recorders:
+        load("recorder", name)  # a misspelt name must not cost time
+    if not (arguments.save_steps or arguments.save_frames or recorders):
         return None
     return RecordingConfig(
+        recorders=recorders,
         frames=arguments.save_frames,
         sensors=arguments.save_steps == "full",
         frames_budget_bytes=round(budget_mb * 1e6),

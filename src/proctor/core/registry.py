@@ -43,6 +43,7 @@ Kind = Literal[
     "env",
     "policy",
     "executor",
+    "recorder",
     "dialect",
     "planner",
     "controller",
@@ -82,6 +83,9 @@ BUILT_IN: dict[Kind, dict[str, str]] = {
         "slurm": "proctor.runs.slurm_executor:SlurmExecutor",
         "workers": "proctor.runs.pool:WorkerPool",
     },
+    "recorder": {
+        "video": "proctor.records.video:VideoFile",
+    },
     "dialect": {
         "gr00t": "proctor.agents.dialects.gr00t:Gr00tDialect",
         "openpi": "proctor.agents.dialects.openpi:OpenPiDialect",
@@ -102,6 +106,7 @@ BASES: dict[Kind, type | str] = {
     "env": Env,
     "policy": Policy,
     "exam": "proctor.exams.exam:Exam",
+    "recorder": "proctor.records.episode_file:EpisodeFile",
     "dialect": "proctor.agents.dialects.dialect:Dialect",
     "planner": "proctor.navigation.plugins:PathPlanner",
     "controller": "proctor.navigation.plugins:Controller",

@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -23,6 +23,7 @@ from proctor.core.types import Outcome, Usage, Vector3
 from proctor.exams.names import AnyExam
 from proctor.exams.results import EpisodeResult, Fault
 from proctor.exams.trace import AnyTrace
+from proctor.records.episode_file import Subject
 from proctor.runs.accounting import transcript_note, transcript_of
 from proctor.runs.agent_ids import agent_id
 from proctor.runs.attempts import Attempts
@@ -30,7 +31,7 @@ from proctor.runs.conditions import Presentation
 from proctor.runs.grade import encode_result, grade
 from proctor.runs.job import RunJob, agent_digest
 from proctor.runs.latency import thinking_cost
-from proctor.runs.recorder import Recorder
+from proctor.runs.recorder import EpisodeRecorder, Recorder
 from proctor.runs.resources import METER, Moment
 from proctor.runs.rollout import rollout
 from proctor.runs.traces import encode_trace
@@ -94,7 +95,7 @@ class Examiner:
         shown = self._presentation(episode, seed)
         turns = Turns(announce, announce_usage, is_served=is_served(self.policy), meter=METER)
         fault = None
-        with self._recorder.episode(episode.episode_id) if self._recorder else nullcontext() as watcher:
+        with self._recording(episode) as watcher:
             try:
                 rollout(
                     self.env,
@@ -116,6 +117,8 @@ class Examiner:
                 self._ask_policy(turns, lambda: turns.count_usage(self.policy))  # nothing used is lost
             turns.delivered = shown.delivered()
             finished = finish(self._exam, episode, turns, seed, fault)
+            if watcher is not None:
+                watcher.end(finished.result)
             if finished.result.timing:
                 METER.charge(finished.result.timing)
             if turns.is_briefed:
@@ -124,9 +127,20 @@ class Examiner:
         return finished
 
     def _presentation(self, episode: Any, seed: int) -> Presentation:
-        conditions = self._job.conditions
-        text = None if conditions.instructions == "original" else self._job.texts[episode.episode_id]
-        return Presentation(conditions, self._exam, episode, seed=seed, text=text)
+        text = self._text(episode)
+        return Presentation(self._job.conditions, self._exam, episode, seed=seed, text=text)
+
+    def _text(self, episode: Any) -> str | None:
+        """Return what is delivered instead of the episode's instruction."""
+        is_own = self._job.conditions.instructions == "original"
+        return None if is_own else self._job.texts[episode.episode_id]
+
+    def _recording(self, episode: Any) -> AbstractContextManager[EpisodeRecorder | None]:
+        if self._recorder is None:
+            return nullcontext()
+        instruction = self._text(episode) or self._exam.instruction(episode)
+        subject = Subject(self._exam, episode, instruction, agent=self._job.policy)
+        return self._recorder.episode(episode.episode_id, subject)
 
     def _transcript(self, turns: Turns) -> bytes:
         """Return the transcript of the episode; where there is none by an error, one that says so."""

@@ -34,7 +34,7 @@ from proctor.runs.folder import JOURNAL, TRACES, WIRE
 from proctor.runs.joining import check_folder
 from proctor.runs.ledger import Progress
 from proctor.runs.plan import RunPlan
-from proctor.runs.recordings import RECORDINGS, recorded_pictures
+from proctor.runs.recordings import RECORDINGS, budgeted_files
 from proctor.runs.rollout import rollout
 from proctor.runs.run import check_run, run
 
@@ -156,7 +156,7 @@ def forecast(plan: RunPlan, *, join: bool = False) -> Forecast:
     if config.job.env_options.get("attach"):
         return replace(facts, unmeasured_because="the robot is not driven for a forecast")
     if config.recording is not None:
-        spent_bytes = sum(found.st_size for found in recorded_pictures(plan.out))
+        spent_bytes = sum(found.st_size for found in budgeted_files(plan.out))
         budget_bytes = max(0, config.recording.frames_budget_bytes - spent_bytes)
         facts = replace(facts, frames_budget_bytes=budget_bytes)
     try:
@@ -283,7 +283,7 @@ def _measure(plan: RunPlan) -> Measurement:
 
 def _disk_use(folder: Path, results: Sequence[EpisodeResult]) -> DiskUse:
     count = max(1, len(results))
-    pictures_bytes = sum(map(_room_bytes, recorded_pictures(folder)))
+    pictures_bytes = sum(map(_room_bytes, budgeted_files(folder)))
     in_results = sum(
         len(msgspec.json.format(msgspec.json.encode(as_in_results(result)), indent=1)) for result in results
     )

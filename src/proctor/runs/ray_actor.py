@@ -165,5 +165,5 @@ def _check_run_folder(setup: ActorSetup) -> None:
         raise UserError(
             f"the run's folder {setup.run_dir} is not the same here as on the machine of the run, and "
             "recordings are written where episodes are done: give --out a folder that all nodes share, or "
-            "leave --save-steps and --save-frames out"
+            "leave --record, --save-steps and --save-frames out"
         )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -22,19 +22,24 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from proctor.agents.arrays import is_colour
+from proctor.core.registry import load
 from proctor.core.types import Info, Observation, Vector3
+from proctor.exams.results import EpisodeResult
+from proctor.records.episode_file import EpisodeFile, Subject
 from proctor.runs.leases import GONE
 from proctor.runs.recordings import (
     FRAMES,
     RECORDINGS,
     SENSORS,
     STEPS,
+    Recorded,
     StepRecord,
+    budgeted_files,
     encode_sensors,
-    recorded_pictures,
     recording_folder,
 )
 from proctor.runs.sharing import SharedRun
+from proctor.runs.tapes import Tapes
 
 DIGITS = 6
 LARGEST = 1e300  # an env may tell numbers that no float can hold
@@ -47,8 +52,10 @@ class RecordingConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     frames: bool = False  # whether to save what the agent saw, too
     sensors: bool = False  # whether to save all that the other sensors said, too
+    recorders: tuple[str, ...] = ()
+    """Registry names of what writes a file about each episode."""
     frames_budget_bytes: int = 1_000_000_000
-    """For all frames and sensors of the run. When it is spent, steps are still recorded."""
+    """For all but the steps of the run. When it is spent, steps are still recorded."""
 
 
 class Count(enum.IntEnum):
@@ -63,39 +70,13 @@ class Count(enum.IntEnum):
     ERRNO = 6
     BYTES_BEFORE = 7
     SENSORS = 8
+    FILES = 9
+    FILES_CUT = 10
+    FILES_FAILED = 11
 
 
-class Recorded(NamedTuple):
-    """How much was recorded by all recorders of a run."""
-
-    episodes: int
-    frames: int
-    size_bytes: int
-    sensors: int  # files of sensors
-    frames_left_out: int  # frames and sensors, because the budget was spent
-    episodes_lost: int
-    problem: str  # why recordings were lost, if any were
-
-
-def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> list[str]:
-    """Return in sentences how much was recorded, and what was not."""
-    size_mb = recorded.size_bytes / 1e6
-    what = f"{recorded.episodes} episodes with {recorded.frames} frames"
-    if recorded.sensors:
-        what += f" and the sensors of {recorded.sensors} steps"
-    notes = [f"recorded {what} in {folder} ({size_mb:.1f} MB)"] if recorded.episodes else []
-    if recorded.frames_left_out:
-        notes.append(
-            f"{recorded.frames_left_out} {'frames and sensors' if recorded.sensors else 'frames'} were left "
-            "out: the budget is spent (--frames-budget-mb)"
-        )
-    if recorded.episodes_lost:
-        notes.append(f"the recordings of {recorded.episodes_lost} episodes were lost: {recorded.problem}")
-    if unrecorded:
-        notes.append(
-            f"{unrecorded} episodes were done before and are not recorded; give --out another folder"
-        )
-    return notes
+UNCOUNTED = (Count.FRAMES, Count.SENSORS, Count.FILES, Count.FRAME_BYTES, Count.STEP_BYTES)
+"""What does not count if the recording of an episode is lost."""
 
 
 def discard_recordings(run_dir: Path, episode_ids: Iterable[str], shared: SharedRun | None) -> None:
@@ -118,7 +99,7 @@ class Recorders:
 
     def count_what_is_there(self) -> None:
         """Take the frames and sensors that an earlier call has left off the budget."""
-        self._counts[Count.BYTES_BEFORE] = sum(found.st_size for found in recorded_pictures(self._run_dir))
+        self._counts[Count.BYTES_BEFORE] = sum(found.st_size for found in budgeted_files(self._run_dir))
 
     @property
     def run_dir(self) -> Path:
@@ -170,6 +151,9 @@ class Recorders:
             frames_left_out=sums[Count.FRAMES_LEFT_OUT],
             episodes_lost=sums[Count.EPISODES_LOST],
             problem=os.strerror(error) if error else "",
+            files=sums[Count.FILES],
+            episodes_cut=sums[Count.FILES_CUT],
+            files_failed=sums[Count.FILES_FAILED],
         )
 
 
@@ -182,10 +166,16 @@ class Recorder:
 
     def __init__(self, run_dir: Path, config: RecordingConfig, counts: Any, row: int) -> None:
         self._run_dir, self.config, self._counts, self._row = run_dir, config, counts, row
+        self._recorders = {name: load("recorder", name) for name in config.recorders}
 
-    def episode(self, episode_id: str) -> AbstractContextManager[EpisodeRecorder]:
-        """Record an episode, over what an earlier attempt may have left."""
-        return closing(EpisodeRecorder(recording_folder(self._run_dir, episode_id), self))
+    def episode(
+        self, episode_id: str, subject: Subject | None = None
+    ) -> AbstractContextManager[EpisodeRecorder]:
+        """Record an episode, over what an earlier attempt may have left. Recorders need a subject."""
+        recorder = EpisodeRecorder(recording_folder(self._run_dir, episode_id), self)
+        if self._recorders and subject is not None:
+            recorder.begin_files(self._recorders, subject)
+        return closing(recorder)
 
     def count(self, what: Count, number: int = 1) -> None:
         """Add to one of our numbers."""
@@ -216,18 +206,25 @@ class EpisodeRecorder:
     def __init__(self, folder: Path, recorder: Recorder) -> None:
         self._folder, self._recorder = folder, recorder
         self._seen = self._steps = 0
-        self._written = dict.fromkeys((Count.FRAMES, Count.SENSORS, Count.FRAME_BYTES, Count.STEP_BYTES), 0)
+        self._written = dict.fromkeys(UNCOUNTED, 0)
         self._file: BinaryIO | None = None
+        self._tapes: Tapes | None = None
         with self._giving_up():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             self._file = (folder / STEPS).open("wb")
 
-    def see(self, observation: Observation) -> None:
+    def begin_files(self, recorders: Mapping[str, type[EpisodeFile]], subject: Subject) -> None:
+        """Let recorders write files beside the steps."""
+        if self._file is not None:
+            self._tapes = Tapes(self._folder, recorders, subject, self._recorder.has_room_for)
+
+    def see(self, observation: Observation, state: Any = None) -> None:
         """Save the picture that an observation holds, and what else it holds, as far as that is wanted."""
         point, self._seen = self._seen, self._seen + 1  # of the trajectory
         if not isinstance(observation, Mapping):
             return
+        self._show_tapes(lambda tapes: tapes.see(observation, state))
         rgb = next(filter(is_colour, map(observation.get, PICTURES)), None)
         if self._recorder.config.frames and rgb is not None:
             self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
@@ -274,21 +271,47 @@ class EpisodeRecorder:
             policy_ms=round(1000 * policy_s, 3),
             env_ms=round(1000 * env_s, 3),
         )
+        self._show_tapes(lambda tapes: tapes.step(action, policy_s=policy_s))
         line = msgspec.json.encode(record) + b"\n"
         with self._giving_up():
             file.write(line)
             file.flush()  # the last steps before a crash are the ones to see
             self._count(Count.STEP_BYTES, len(line))
 
+    def end(self, result: EpisodeResult) -> None:
+        """Take in how the episode ended."""
+        self._show_tapes(lambda tapes: tapes.end(result))
+
     def close(self) -> None:
         """End the recording."""
+        tapes = self._tapes
+        if tapes is not None:
+            tapes.close()
         file = self._open_file()
         if file is None:
             return
         with self._giving_up():
+            if tapes is not None:
+                self._count_files(tapes)
+                self._count(Count.FILES, tapes.written)
+                self._recorder.count(Count.FILES_CUT, int(tapes.is_cut))
+                self._recorder.count(Count.FILES_FAILED, tapes.lost)
             file.close()
-            self._file = None
+            self._file = self._tapes = None
             self._recorder.count(Count.EPISODES)
+
+    def _show_tapes(self, show: Callable[[Tapes], None]) -> None:
+        if self._tapes is None or self._open_file() is None:
+            return
+        with self._giving_up():
+            self._count_files(self._tapes)
+            show(self._tapes)
+
+    def _count_files(self, tapes: Tapes) -> None:
+        """Count what recorders have written so far; only this thread writes the numbers."""
+        if tapes.problem is not None:
+            raise tapes.problem
+        self._count(Count.FRAME_BYTES, tapes.count())
 
     def _open_file(self) -> BinaryIO | None:
         """Return the file of the steps, as long as this recording goes on.
@@ -303,9 +326,7 @@ class EpisodeRecorder:
         except OSError as error:
             is_removed = error.errno in GONE
         if is_removed:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
+            self._end_writing()
             self._recorder.uncount(self._written)
         return self._file
 
@@ -319,12 +340,17 @@ class EpisodeRecorder:
         try:
             yield
         except OSError as error:
-            if self._file is not None:
-                with suppress(OSError):
-                    self._file.close()
-            self._file = None
+            self._end_writing()
             shutil.rmtree(self._folder, ignore_errors=True)
             self._recorder.lose(error, self._written)
+
+    def _end_writing(self) -> None:
+        if self._tapes is not None:
+            self._tapes.close()
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+        self._file = self._tapes = None
 
 
 def _jpeg(rgb: NDArray[np.uint8]) -> bytes:

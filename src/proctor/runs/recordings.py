@@ -3,6 +3,7 @@
     recordings/<episode>/steps.jsonl      one line per step
     recordings/<episode>/frames/00000.jpg the view at the start, then after each step
     recordings/<episode>/sensors/00000.npz all other sensors, without loss
+    recordings/<episode>/video.mp4        what a recorder wrote, here `video`
 
 Frame k and sensors k belong to point k of the trajectory: they are what the agent saw when it chose action
 k + 1.
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from proctor.agents.arrays import is_colour
 from proctor.core.errors import InvalidFile
 from proctor.core.types import Observation, Pose2, Scan
+from proctor.exams.fault_words import counted
 
 RECORDINGS, STEPS, FRAMES, SENSORS = "recordings", "steps.jsonl", "frames", "sensors"
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
@@ -35,10 +37,12 @@ MAX_SENSOR_BYTES = 256 * 1024 * 1024  # of what one observation holds, unpacked
 PLAIN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
-def recorded_pictures(run_dir: Path) -> Iterator[os.stat_result]:
-    """Yield the status of each file with frames or sensors; others may remove some meanwhile."""
+def budgeted_files(run_dir: Path) -> Iterator[os.stat_result]:
+    """Yield the status of each recorded file but the steps; others may remove some meanwhile."""
     for folder, _, names in os.walk(run_dir / RECORDINGS):
-        for name in names if Path(folder).name in (FRAMES, SENSORS) else ():
+        for name in names:
+            if name == STEPS:
+                continue
             with suppress(FileNotFoundError):
                 yield Path(folder, name).stat()
 
@@ -70,6 +74,54 @@ class Recording(NamedTuple):
         """Return percentiles of the time that the policy took for an action, such as of 50 and 95."""
         times = [step.policy_ms for step in self.steps]
         return [float(value) for value in np.percentile(times, percentiles)] if times else []
+
+
+class Recorded(NamedTuple):
+    """How much was recorded by all recorders of a run."""
+
+    episodes: int
+    frames: int
+    size_bytes: int
+    sensors: int  # files of sensors
+    frames_left_out: int  # frames and sensors, because the budget was spent
+    episodes_lost: int
+    problem: str  # why recordings were lost, if any were
+    files: int = 0  # written by recorders
+    episodes_cut: int = 0  # whose files end early or are missing, because the budget was spent
+    files_failed: int = 0  # which recorders could not write
+
+
+def recording_notes(recorded: Recorded, *, unrecorded: int, folder: Path) -> list[str]:
+    """Return in sentences how much was recorded, and what was not."""
+    size_mb = recorded.size_bytes / 1e6
+    what = f"{counted(recorded.episodes, 'episode')} with {counted(recorded.frames, 'frame')}"
+    if recorded.sensors:
+        what += f" and the sensors of {counted(recorded.sensors, 'step')}"
+    if recorded.files:
+        what += f" and {counted(recorded.files, 'file')} of recorders"
+    notes = [f"recorded {what} in {folder} ({size_mb:.1f} MB)"] if recorded.episodes else []
+    if recorded.episodes_cut:
+        notes.append(
+            f"the files of {counted(recorded.episodes_cut, 'episode')} end early or are missing: the budget "
+            "is spent (--frames-budget-mb)"
+        )
+    if recorded.files_failed:
+        notes.append(
+            f"{counted(recorded.files_failed, 'file')} could not be written by their recorders: the reasons "
+            f"are in {folder}/*/*.error.txt"
+        )
+    if recorded.frames_left_out:
+        notes.append(
+            f"{recorded.frames_left_out} {'frames and sensors' if recorded.sensors else 'frames'} were left "
+            "out: the budget is spent (--frames-budget-mb)"
+        )
+    if recorded.episodes_lost:
+        notes.append(f"the recordings of {recorded.episodes_lost} episodes were lost: {recorded.problem}")
+    if unrecorded:
+        notes.append(
+            f"{unrecorded} episodes were done before and are not recorded; give --out another folder"
+        )
+    return notes
 
 
 def recording_folder(run_dir: Path, episode_id: str) -> Path:

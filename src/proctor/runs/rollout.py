@@ -20,8 +20,11 @@ from proctor.runs.turns import Turns
 class Watcher(Protocol):
     """Somebody who watches an episode, such as a recorder. It must not change what it is shown."""
 
-    def see(self, observation: Observation) -> None:
-        """Take in what the policy is about to see; at the end, what it would have seen next."""
+    def see(self, observation: Observation, state: Any) -> None:
+        """Take in what the policy is about to see, at the end what it would have seen next.
+
+        `state` is the trace's last, None if it is not known.
+        """
 
     def step(self, action: Any, info: Info, *, policy_s: float, env_s: float) -> None:
         """Take in a step and how long the two sides took for it. The action is as results hold it."""
@@ -65,7 +68,7 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
     turns.is_briefed = True
     turns.step_s()
     for watcher in watch:
-        watcher.see(view)
+        watcher.see(view, trace.states[-1] if trace.states else None)
     for _ in range(episode.step_limit):
         with turns.of("policy"):
             answer = policy.act({**view, TRUTH: truth} if privileged else view)
@@ -83,7 +86,7 @@ def rollout(  # noqa: PLR0913  (four that take part, and how)
         view = shown.view(observation, truth)
         for watcher in watch:
             watcher.step(exam.encode_action(action), truth, policy_s=policy_s, env_s=env_s)
-            watcher.see(view)
+            watcher.see(view, trace.states[-1])
         if is_done:
             break
     return trace

@@ -22,8 +22,8 @@ from proctor.runs.joining import begin_run, end_joined_run, end_run, join_run
 from proctor.runs.journal import disk_errors
 from proctor.runs.ledger import Ledger, Progress
 from proctor.runs.plan import RunPlan, check_software, run_notes, text_notes
-from proctor.runs.recorder import Recorded, Recorders, discard_recordings
-from proctor.runs.recordings import recording_folder
+from proctor.runs.recorder import Recorders, discard_recordings
+from proctor.runs.recordings import Recorded, recording_folder
 from proctor.runs.resources import RunResources, resources_of
 from proctor.runs.sharing import WORK
 from proctor.runs.summary import summarise

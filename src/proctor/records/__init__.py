@@ -1,0 +1,1 @@
+"""Recorders: what writes an episode down in the formats of other programs, while it goes on."""

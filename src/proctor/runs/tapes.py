@@ -1,0 +1,135 @@
+"""The files that recorders write about one episode, on a thread beside the loop.
+
+The loop only hands over copies of what it shows. A recorder that fails loses its own file, never the episode.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import traceback
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proctor.core.types import Observation
+from proctor.exams.results import EpisodeResult
+from proctor.records.episode_file import EpisodeFile, Subject
+
+MAX_WAITING = 8  # calls that were not done yet; the loop waits when there are more
+LOWEST_PRIORITY = 19
+"""Recorders take what the renderer leaves: it waits for the slowest of its own threads."""
+ERROR_FILE = "{}.error.txt"
+
+
+class Tapes:
+    """The files of one episode. `has_room` tells if so many more bytes fit into the run's budget."""
+
+    def __init__(
+        self,
+        folder: Path,
+        recorders: Mapping[str, type[EpisodeFile]],
+        subject: Subject,
+        has_room: Callable[[int], bool],
+    ) -> None:
+        self._folder, self._recorders, self._subject = folder, recorders, subject
+        self._has_room = has_room
+        self._files: dict[str, EpisodeFile] = {}
+        self._paths: dict[str, Path] = {}
+        self._calls: queue.Queue[Callable[[EpisodeFile], None] | None] = queue.Queue(MAX_WAITING)
+        self.is_cut = False
+        """Whether the files end before the episode did, or there are none, because the budget was spent."""
+        self.size_bytes = self._counted_bytes = 0
+        """How large the files are so far, and how much of it has been counted."""
+        self.written = 0
+        """How many files are complete."""
+        self.lost = 0
+        """How many files a recorder has failed to write."""
+        self.problem: OSError | None = None
+        """Why the disk took no more, if that happened."""
+        self._thread = threading.Thread(target=self._work, name="proctor-recorders", daemon=True)
+        self._thread.start()
+
+    def see(self, observation: Observation, state: Any) -> None:
+        """Show what the agent sees. Arrays are copied: an env may write the next picture into the same."""
+        copied = {
+            key: np.copy(value) if isinstance(value, np.ndarray) else value
+            for key, value in observation.items()
+        }
+        self._calls.put(lambda file: file.see(copied, state))
+
+    def step(self, action: Any, *, policy_s: float) -> None:
+        """Tell an action."""
+        self._calls.put(lambda file: file.step(action, policy_s=policy_s))
+
+    def end(self, result: EpisodeResult) -> None:
+        """Tell how the episode ended."""
+        self._calls.put(lambda file: file.end(result))
+
+    def count(self) -> int:
+        """Return by how much the files have grown since this was last called."""
+        before, self._counted_bytes = self._counted_bytes, self.size_bytes
+        return self._counted_bytes - before
+
+    def close(self) -> None:
+        """Complete the files. May be called twice."""
+        if self._thread.is_alive():
+            self._calls.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        if sys.platform == "linux":  # only there threads have a priority of their own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+        self.is_cut = not self._has_room(1)
+        for name in () if self.is_cut else self._recorders:
+            # Nobody else has this name: a process that slept must not complete what another one writes.
+            self._paths[name] = self._folder / f".{name}.{uuid.uuid4().hex}.tmp"
+            self._try(name, self._open)
+        while (call := self._calls.get()) is not None:
+            if self.problem is not None or self.is_cut:
+                continue
+            for name in list(self._files):
+                self._try(name, lambda name: call(self._files[name]))
+            self._measure()
+            self.is_cut = not self._has_room(self.size_bytes - self._counted_bytes)
+        for name in list(self._files):
+            self._try(name, self._complete)
+        self._measure()
+
+    def _open(self, name: str) -> None:
+        self._files[name] = self._recorders[name](self._paths[name], self._subject)
+
+    def _complete(self, name: str) -> None:
+        file = self._files[name]
+        file.close()
+        if self._paths[name].exists():
+            whole = self._folder / f"{name}{file.suffix}"
+            self._paths[name] = self._paths[name].replace(whole)
+            self.written += 1
+
+    def _measure(self) -> None:
+        self.size_bytes = sum(path.stat().st_size for path in self._paths.values() if path.exists())
+
+    def _try(self, name: str, call: Callable[[str], None]) -> None:
+        try:
+            call(name)
+        except OSError as error:
+            self.problem = error
+        except Exception:  # noqa: BLE001  whoever wrote the recorder: its failure must not become the episode's
+            self._lose(name)
+
+    def _lose(self, name: str) -> None:
+        self.lost += 1
+        file = self._files.pop(name, None)
+        if file is not None:
+            with suppress(Exception):
+                file.close()
+        with suppress(OSError):
+            self._paths.pop(name).unlink(missing_ok=True)
+            (self._folder / ERROR_FILE.format(name)).write_text(traceback.format_exc())
