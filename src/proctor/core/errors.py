@@ -72,7 +72,8 @@ EXTRAS = {
     package: extra
     for extra, packages in {
         "sim": "daqp fast_simplification matplotlib mink mujoco numba qpsolvers scipy trimesh",
-        "nav": "av ompl toppra yaml",
+        "nav": "ompl toppra yaml",
+        "video": "av",
         "gym": "gymnasium",
         "chat": "httpx",
         "mcp": "anyio mcp starlette uvicorn",

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 from proctor.core.types import Array, Observation, Vector3
 from proctor.exams.results import Verdict
 from proctor.plots.figure import save_png
+from proctor.plots.plan import Plan, grid_paper
 from proctor.plots.trajectory import plot_trajectory
 
 if TYPE_CHECKING:
     from proctor.exams.names import AnyExam
 
 LONGEST_ACTION = 24
+AROUND_M = 3.0  # what a map without a scene shows around start and goal
 
 
 class KeyFrames(NamedTuple):
@@ -44,6 +46,18 @@ class Eye(NamedTuple):
     """The entry of the ground truth that must be where the trajectory says."""
     options: Callable[[Mapping[str, Any], int], dict[str, Any]]
     """Turns the options of a run, and a width in pixels, into those of a world that has no other sensor."""
+
+
+class EpisodeMap(NamedTuple):
+    """An episode from above, on which a path can be drawn while it grows."""
+
+    plan: Plan
+    goal: Vector3 | None = None
+    goal_radius_m: float = 0.0
+    place: str = "position"
+    """The field of the trace's states that says where the robot, or its hand, is."""
+    other: str = ""
+    """The field that says where an object is that moves, too."""
 
 
 class JudgedEpisode(NamedTuple):
@@ -103,6 +117,18 @@ class Page:
                 return file.read_text("utf-8")
         raise FileNotFoundError(f"{cls.__module__}: there is no viewer/{name} beside it")
 
+    @classmethod
+    def map_of(cls, episode: Any, state: Any, *, width_px: int) -> EpisodeMap:
+        """Return the map of an episode that begins in this state; here it is empty floor."""
+        goal = getattr(episode, "goal", None)
+        start = getattr(state, "position", None)
+        known = [Vector3.of(point) for point in (start, goal) if point is not None] or [Vector3(0, 0, 0)]
+        low = min(p.x for p in known) - AROUND_M, min(p.y for p in known) - AROUND_M
+        high = max(p.x for p in known) + AROUND_M, max(p.y for p in known) + AROUND_M
+        return EpisodeMap(
+            grid_paper(low, high, width_px=width_px), goal if isinstance(goal, Vector3) else None
+        )
+
     def episode(self, judged: JudgedEpisode) -> dict[str, Any]:
         """Return what was asked: here the goal, if the episode has a point of this name."""
         goal = getattr(judged.episode, "goal", None)
@@ -140,12 +166,22 @@ class Page:
         )
         save_png(picture, file)
 
+    @classmethod
+    def said_of_step(cls, exam: type[AnyExam], action: Any, state: Any) -> str:
+        """Return in a few words what an action was, and where it led if the action does not say it."""
+        del state
+        return _action_text(exam, action)
+
     def _action(self, action: Any) -> str:
-        names = self.exam.actions
-        if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(names):
-            return names[action]
-        text = action if isinstance(action, str) else json.dumps(action)
-        return text if len(text) <= LONGEST_ACTION else f"{text[: LONGEST_ACTION - 1]}…"
+        return _action_text(self.exam, action)
+
+
+def _action_text(exam: type[AnyExam], action: Any) -> str:
+    names = exam.actions
+    if isinstance(action, int) and not isinstance(action, bool) and 0 <= action < len(names):
+        return names[action]
+    text = action if isinstance(action, str) else json.dumps(action)
+    return text if len(text) <= LONGEST_ACTION else f"{text[: LONGEST_ACTION - 1]}…"
 
 
 def path_data(result: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 from matplotlib.patches import Circle, Polygon
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from proctor.navigation.skill.drive import Drive
 from proctor.plots.figure import canvas_of
 from proctor.plots.floor import INK, START
 from proctor.plots.plan import Plan
+from proctor.records.mp4 import Mp4Writer
 from proctor.report.drive_plot import DRIVEN, draw_drive
 
 FPS, DPI = 30, 96
@@ -26,7 +26,6 @@ LONGEST_S = 1800.0  # what comes later is left out
 TARGET = "#f08c00"
 NOSE = np.array([(0.78, 0.0), (-0.25, 0.5), (-0.25, -0.5)])
 Rgba = NDArray[np.uint8]
-CODECS = {"libx264": {"preset": "veryfast", "crf": "21"}, "mpeg4": {"qscale": "3"}}  # in this order
 
 
 def frames_of(drive: Drive, backdrop: Plan | None = None) -> Iterator[Rgba]:
@@ -95,15 +94,10 @@ def save_video(drive: Drive, path: Path, *, backdrop: Plan | None = None) -> Non
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     pictures = frames_of(drive, backdrop)
     first = next(pictures)
-    codec = next(name for name in CODECS if name in av.codecs_available)
     try:
-        with av.open(str(temporary), "w", format="mp4", options={"movflags": "faststart"}) as film:
-            stream: Any = film.add_stream(codec, rate=FPS, options=CODECS[codec])
-            stream.height, stream.width = first.shape[:2]
-            stream.pix_fmt = "yuv420p"
+        with Mp4Writer(temporary, first.shape[1::-1], fps=FPS) as film:
             for picture in chain([first], pictures):
-                film.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgba")))
-            film.mux(stream.encode())
+                film.add(picture)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -20,7 +20,8 @@ from proctor.core.errors import ProctorError
 from proctor.core.types import Array
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
-from proctor.plots.figure import DARK, PAPER, add_scale, edge, write_text
+from proctor.plots.figure import DARK, PAPER, add_scale, edge, image_of, write_text
+from proctor.plots.plan import Plan, grid_paper, plan_axes
 from proctor.plots.trajectory import CIRCLE, CROSS, DASHES, GOAL, RING, STAR
 from proctor.scenes.meshes import Surface
 from proctor.scenes.tabletop_parts import SceneItem, TargetLocation
@@ -29,7 +30,7 @@ from proctor.scenes.things import make_thing
 
 PHASE_COLORS = {"reach": "#3b9bd4", "grasp": "#e69f00", "lift": "#b35a8f", "place": "#009e73"}
 """As in the page."""
-AROUND_M = 0.1
+AROUND_M, AROUND_HAND_M = 0.1, 0.35
 BASE_M = (0.34, 0.33)  # the robot's base, length and width
 BASE, FLOOR = "#6b7280", "#e4e3dd"
 
@@ -246,6 +247,17 @@ def shapes_of(episode: PickAndPlaceEpisode, side: SideView) -> tuple[list[ShapeO
             continue
         shapes += _shapes(item, thing, side)
     return sorted(shapes, key=lambda shape: shape.high_z), problems
+
+
+def plan_of(episode: PickAndPlaceEpisode, points: Array, *, width_px: int) -> Plan:
+    """Return what stands around from above, without the target object, where it shows all these points."""
+    low, high = points.min(axis=0) - AROUND_HAND_M, points.max(axis=0) + AROUND_HAND_M
+    paper = grid_paper((low[0], low[1]), (high[0], high[1]), width_px=width_px)
+    axes = plan_axes(paper)
+    shapes, _ = shapes_of(episode, _side(np.zeros(2), np.array([1.0, 0.0]), ""))
+    for shape in shapes:
+        _draw_shape(axes, shape, "top", episode.task_goal.target_location)
+    return paper._replace(image=image_of(axes))
 
 
 def _side(origin: Array, way: Array, label: str) -> SideView:

@@ -16,8 +16,9 @@ from msgspec import UNSET
 from PIL import Image
 
 from proctor.core.errors import UserError
-from proctor.core.types import Array, Observation
-from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page
+from proctor.core.types import Array, Observation, Vector3
+from proctor.exams.names import AnyExam
+from proctor.exams.page import EpisodeMap, Eye, JudgedEpisode, KeyFrames, Page
 from proctor.exams.pick_place.episode import PickAndPlaceEpisode
 from proctor.exams.pick_place.hand_views import (
     PHASE_COLORS,
@@ -26,10 +27,12 @@ from proctor.exams.pick_place.hand_views import (
     Paths,
     draw_view,
     moments_of,
+    plan_of,
     shapes_of,
     side_of,
 )
 from proctor.exams.pick_place.results import PickPlaceRecord, PickPlaceResult
+from proctor.exams.pick_place.state import PickPlaceState
 from proctor.exams.pick_place.verdict import verdict_of
 from proctor.plots.figure import (
     DARK,
@@ -101,6 +104,21 @@ class PickPlacePage(Page):
     }
     eyes: ClassVar[Mapping[str, Eye]] = {"tabletop": Eye(_with_inset, "ee_position", _head_and_wrist)}
     replayed_steps = 2000
+
+    @classmethod
+    def map_of(cls, episode: PickAndPlaceEpisode, state: PickPlaceState, *, width_px: int) -> EpisodeMap:
+        """Return the tabletop, on which hand and object move."""
+        places = [state.ee_position, state.object_position, state.target_position]
+        points = np.array([place[:2] for place in places if place is not None])
+        goal = None if state.target_position is None else Vector3.of(state.target_position)
+        plan = plan_of(episode, points, width_px=width_px)
+        tolerance_m = episode.task_goal.success_criteria.place_tolerance
+        return EpisodeMap(plan, goal, tolerance_m, place="ee_position", other="object_position")
+
+    @classmethod
+    def said_of_step(cls, exam: type[AnyExam], action: Any, state: PickPlaceState) -> str:
+        """Return the phase."""
+        return f"{state.phase}, holding the object" if state.object_grasped else state.phase
 
     def episode(self, judged: JudgedEpisode) -> dict[str, Any]:
         """Return object, target and the outlines of what stands around."""

@@ -14,7 +14,7 @@ from proctor.core.errors import UserError
 from proctor.core.geometry import path_length
 from proctor.core.types import Array
 from proctor.exams.names import AnyExam
-from proctor.exams.page import Eye, JudgedEpisode, KeyFrames, Page, ShownRun, flat_cm, path_data
+from proctor.exams.page import EpisodeMap, Eye, JudgedEpisode, KeyFrames, Page, ShownRun, flat_cm, path_data
 from proctor.exams.results import distance_label
 from proctor.exams.vln.episode import DEFAULT_SUCCESS_THRESHOLD_M, Episode
 from proctor.exams.vln.goal_distances import goal_distances
@@ -67,6 +67,16 @@ class VlnPage(Page):
         self._plans: list[dict[str, Any]] = []
         self._numbers: dict[tuple[str, float], int | None] = {}
         self._distances_m: dict[tuple[int, str], Array | None] = {}
+
+    @classmethod
+    def map_of(cls, episode: Episode, state: Any, *, width_px: int) -> EpisodeMap:
+        """Return the plan of the floor, with the goal."""
+        empty = super().map_of(episode, state, width_px=width_px)
+        if episode.scene_config_path is None:
+            return empty
+        floor_z = round(episode.start_position.z, 1)
+        plan = draw_plan(Scene.load(Path(episode.scene_config_path)), width_px=width_px, floor_z=floor_z)
+        return empty._replace(plan=plan, goal=episode.goal_position)
 
     def extras(self) -> dict[str, Any]:
         """Return the plans."""
