@@ -2,6 +2,7 @@
 
 import errno
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from test_recorder import FRAMES, STEPS, _importable, execute, make_dataset  # n
 
 from proctor import cli
 from proctor.records.episode_file import EpisodeFile
+from proctor.runs import tapes
 from proctor.runs.recorder import Recorders, RecordingConfig
 from proctor.runs.recordings import budgeted_files, read_recording, recording_folder
 
@@ -66,6 +68,15 @@ class Full(Slate):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+class Hanging(Slate):
+    """Never comes back from its third step."""
+
+    def step(self, action, *, policy_s):
+        self.steps = getattr(self, "steps", 0) + 1
+        if self.steps == 3:
+            threading.Event().wait()
+
+
 class Missing(Slate):
     """Has no pencil."""
 
@@ -77,7 +88,7 @@ def with_recorders(*names, **options):
     return RecordingConfig(recorders=tuple(f"test_tapes:{name}" for name in names), **options)
 
 
-def written(folder, episode_id, name="test_tapes:Slate"):
+def written(folder, episode_id, name="test_tapes_Slate"):
     file = recording_folder(folder, episode_id) / f"{name}.jsonl"
     return [json.loads(line) for line in file.read_text().splitlines()]
 
@@ -112,11 +123,11 @@ def test_a_recorder_that_fails_loses_its_file_and_no_other(tmp_path):
     folder = recording_folder(tmp_path / "run", "ep_1")
     names = sorted(file.name for file in folder.iterdir())
     assert names == [
-        *("steps.jsonl", "test_tapes:Broken.error.txt"),
-        *("test_tapes:Missing.error.txt", "test_tapes:Slate.jsonl"),
+        *("steps.jsonl", "test_tapes_Broken.error.txt"),
+        *("test_tapes_Missing.error.txt", "test_tapes_Slate.jsonl"),
     ]
-    assert "the pencil broke" in (folder / "test_tapes:Broken.error.txt").read_text()
-    assert "no pencil" in (folder / "test_tapes:Missing.error.txt").read_text()
+    assert "the pencil broke" in (folder / "test_tapes_Broken.error.txt").read_text()
+    assert "no pencil" in (folder / "test_tapes_Missing.error.txt").read_text()
     assert len(written(tmp_path / "run", "ep_1")) == 23
 
 
@@ -139,6 +150,28 @@ def test_a_disk_without_room_costs_the_recording_and_gives_its_room_back(tmp_pat
     assert report.recorded.problem == "No space left on device"
     assert report.recorded.size_bytes == 0
     assert [*(tmp_path / "run" / "recordings").iterdir()] == []
+
+
+@pytest.mark.parametrize("calls", [4, 50])  # fewer than may wait, and more
+def test_a_recorder_that_never_returns_is_not_waited_for(tmp_path, monkeypatch, calls):
+    monkeypatch.setattr(tapes, "PATIENCE_S", 1.0)
+    recorders = Recorders(tmp_path, with_recorders("Hanging"), 1)
+    with recorders.recorder(0).episode("ep", SubjectOf("ep")) as episode:
+        for _ in range(calls):
+            episode.see({"rgb": np.zeros((4, 4, 3), np.uint8)}, None)
+            episode.step(1, {}, policy_s=0.0, env_s=0.0)
+    assert (recorders.total().files, recorders.total().files_failed) == (0, 1)
+    assert len(read_recording(tmp_path, "ep").steps) == calls
+    text = (recording_folder(tmp_path, "ep") / "test_tapes_Hanging.error.txt").read_text()
+    assert "did not return for 1 s" in text
+
+
+def test_a_recorder_in_a_file_is_named_after_it(tmp_path):
+    (tmp_path / "own").mkdir()
+    file = tmp_path / "own" / "diary.py"
+    file.write_text("from test_tapes import Slate\n\n\nclass Diary(Slate):\n    pass\n")
+    execute(tmp_path, recording=RecordingConfig(recorders=(f"{file}:Diary",)))
+    assert (recording_folder(tmp_path / "run", "ep_1") / "diary.py_Diary.jsonl").is_file()
 
 
 def test_what_an_env_draws_over_is_recorded_as_it_was(tmp_path):
@@ -175,7 +208,7 @@ def test_a_process_that_slept_does_not_complete_what_another_writes(tmp_path):
             sleeper.close()
     assert [row[0] for row in written(tmp_path, "ep")] == ["begin", "see", "see"]
     names = sorted(file.name for file in recording_folder(tmp_path, "ep").iterdir())
-    assert names == ["steps.jsonl", "test_tapes:Slate.jsonl"]
+    assert names == ["steps.jsonl", "test_tapes_Slate.jsonl"]
 
 
 def test_the_command_takes_several_and_says_what_they_wrote(tmp_path, capsys):

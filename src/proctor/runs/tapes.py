@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import sys
 import threading
 import traceback
@@ -23,9 +24,9 @@ from proctor.exams.results import EpisodeResult
 from proctor.records.episode_file import EpisodeFile, Subject
 
 MAX_WAITING = 8  # calls that were not done yet; the loop waits when there are more
+PATIENCE_S = 120.0  # for a recorder that does not return; then the loop goes on without the files
 LOWEST_PRIORITY = 19
 """Recorders take what the renderer leaves: it waits for the slowest of its own threads."""
-ERROR_FILE = "{}.error.txt"
 
 
 class Tapes:
@@ -43,6 +44,7 @@ class Tapes:
         self._files: dict[str, EpisodeFile] = {}
         self._paths: dict[str, Path] = {}
         self._calls: queue.Queue[Callable[[EpisodeFile], None] | None] = queue.Queue(MAX_WAITING)
+        self._is_stuck = False
         self.is_cut = False
         """Whether the files end before the episode did, or there are none, because the budget was spent."""
         self.size_bytes = self._counted_bytes = 0
@@ -62,15 +64,29 @@ class Tapes:
             key: np.copy(value) if isinstance(value, np.ndarray) else value
             for key, value in observation.items()
         }
-        self._calls.put(lambda file: file.see(copied, state))
+        self._hand_over(lambda file: file.see(copied, state))
 
     def step(self, action: Any, *, policy_s: float) -> None:
         """Tell an action."""
-        self._calls.put(lambda file: file.step(action, policy_s=policy_s))
+        self._hand_over(lambda file: file.step(action, policy_s=policy_s))
 
     def end(self, result: EpisodeResult) -> None:
         """Tell how the episode ended."""
-        self._calls.put(lambda file: file.end(result))
+        self._hand_over(lambda file: file.end(result))
+
+    def _hand_over(self, call: Callable[[EpisodeFile], None] | None) -> None:
+        if not self._is_stuck:
+            try:
+                self._calls.put(call, timeout=PATIENCE_S)
+            except queue.Full:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        """Leave the thread alone for good: it may never return from what it is doing."""
+        self._is_stuck = True
+        self.lost += len(self._recorders)
+        for name in self._recorders:
+            self._write_error(name, f"A recorder of this episode did not return for {PATIENCE_S:g} s.\n")
 
     def count(self) -> int:
         """Return by how much the files have grown since this was last called."""
@@ -79,9 +95,11 @@ class Tapes:
 
     def close(self) -> None:
         """Complete the files. May be called twice."""
-        if self._thread.is_alive():
-            self._calls.put(None)
-            self._thread.join()
+        if self._thread.is_alive() and not self._is_stuck:
+            self._hand_over(None)
+            self._thread.join(PATIENCE_S)
+            if self._thread.is_alive() and not self._is_stuck:
+                self._give_up()
 
     def _work(self) -> None:
         if sys.platform == "linux":  # only there threads have a priority of their own
@@ -89,7 +107,7 @@ class Tapes:
         self.is_cut = not self._has_room(1)
         for name in () if self.is_cut else self._recorders:
             # Nobody else has this name: a process that slept must not complete what another one writes.
-            self._paths[name] = self._folder / f".{name}.{uuid.uuid4().hex}.tmp"
+            self._paths[name] = self._folder / f".{_file_name(name)}.{uuid.uuid4().hex}.tmp"
             self._try(name, self._open)
         while (call := self._calls.get()) is not None:
             if self.problem is not None or self.is_cut:
@@ -108,8 +126,8 @@ class Tapes:
     def _complete(self, name: str) -> None:
         file = self._files[name]
         file.close()
-        if self._paths[name].exists():
-            whole = self._folder / f"{name}{file.suffix}"
+        if self._paths[name].exists() and not self._is_stuck:
+            whole = self._folder / f"{_file_name(name)}{file.suffix}"
             self._paths[name] = self._paths[name].replace(whole)
             self.written += 1
 
@@ -132,4 +150,13 @@ class Tapes:
                 file.close()
         with suppress(OSError):
             self._paths.pop(name).unlink(missing_ok=True)
-            (self._folder / ERROR_FILE.format(name)).write_text(traceback.format_exc())
+        self._write_error(name, traceback.format_exc())
+
+    def _write_error(self, name: str, text: str) -> None:
+        with suppress(OSError):
+            (self._folder / f"{_file_name(name)}.error.txt").write_text(text)
+
+
+def _file_name(name: str) -> str:
+    """Return a name for the file of a recorder, which may be given as `folder/file.py:Class`."""
+    return re.sub(r"[^\w.-]+", "_", name.rpartition("/")[2]).strip("._-")[-80:]
