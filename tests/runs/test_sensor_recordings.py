@@ -23,7 +23,7 @@ from proctor.scenes.scene_config import Part, SceneConfig, SceneObject, save_sce
 from proctor.worlds.mock import MockEnv
 
 TESTS = Path(__file__).parent
-PAGE = TESTS.parents[1] / "docs" / "comparing.md"
+PAGE = TESTS.parents[1] / "docs" / "recordings.md"
 SEEN: list[dict] = []
 """Copies of what `Watcher` saw in this process."""
 ODD = {

@@ -2,7 +2,9 @@
 
 import errno
 import json
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from proctor.runs import tapes
 from proctor.runs.recorder import Recorders, RecordingConfig
 from proctor.runs.recordings import budgeted_files, read_recording, recording_folder
 
+PAGE = Path(__file__).parents[2] / "docs" / "recordings.md"
 SLATE = RecordingConfig(recorders=("test_tapes:Slate",))
 
 
@@ -172,6 +175,19 @@ def test_a_recorder_in_a_file_is_named_after_it(tmp_path):
     file.write_text("from test_tapes import Slate\n\n\nclass Diary(Slate):\n    pass\n")
     execute(tmp_path, recording=RecordingConfig(recorders=(f"{file}:Diary",)))
     assert (recording_folder(tmp_path / "run", "ep_1") / "diary.py_Diary.jsonl").is_file()
+
+
+def test_the_recorder_of_the_docs_keeps_its_diary(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (code,) = [block for block in blocks if "class Diary" in block]
+    (tmp_path / "my_recorder.py").write_text(code)
+    recorder = f"{tmp_path / 'my_recorder.py'}:Diary"
+    report = execute(tmp_path, recording=RecordingConfig(recorders=(recorder,)))
+    assert report.recorded.files == 6
+    lines = (recording_folder(tmp_path / "run", "ep_1") / "my_recorder.py_Diary.txt").read_text().splitlines()
+    assert lines[:2] == ["ep_1", "at 0.00, 0.00"]
+    assert lines[2].startswith("action 2, after 0.")
+    assert lines[-1] == "failure"
 
 
 def test_what_an_env_draws_over_is_recorded_as_it_was(tmp_path):
