@@ -23,7 +23,7 @@ from proctor.records.video import FPS, HOLD_S, VideoFile
 
 def subject(text="Go to the red door."):
     given = {"episode_id": "e", "scene_id": "s", "goal_position": Vector3(2.0, 1.5, 0.0)}
-    return Subject(VlnExam(), Episode(instruction=text, **given), text, "a")
+    return Subject(VlnExam(), Episode(instruction=text, **given), text)
 
 
 def state(x, y=0.0, *, collision=False):
@@ -193,7 +193,7 @@ def test_the_map_shows_the_plan_of_a_house_and_the_table(suite):
             ee_position=(0.0, -0.4, 0.9), object_position=(0.0, -0.6, 0.8), target_position=(0.2, -0.6, 0.8)
         ),
     }[suite]
-    shown = page.map_of(episode, first, width_px=300)
+    shown = page.episode_map(episode, first, width_px=300)
     assert np.asarray(shown.plan.image).std() > 20  # squared paper has 4
     assert shown.goal is not None
 

@@ -56,7 +56,7 @@ class EpisodeMap(NamedTuple):
     goal_radius_m: float = 0.0
     place: str = "position"
     """The field of the trace's states that says where the robot, or its hand, is."""
-    other: str = ""
+    object_place: str = ""
     """The field that says where an object is that moves, too."""
 
 
@@ -118,7 +118,7 @@ class Page:
         raise FileNotFoundError(f"{cls.__module__}: there is no viewer/{name} beside it")
 
     @classmethod
-    def map_of(cls, episode: Any, state: Any, *, width_px: int) -> EpisodeMap:
+    def episode_map(cls, episode: Any, state: Any, *, width_px: int) -> EpisodeMap:
         """Return the map of an episode that begins in this state; here it is empty floor."""
         goal = getattr(episode, "goal", None)
         start = getattr(state, "position", None)
@@ -167,7 +167,7 @@ class Page:
         save_png(picture, file)
 
     @classmethod
-    def said_of_step(cls, exam: type[AnyExam], action: Any, state: Any) -> str:
+    def step_text(cls, exam: type[AnyExam], action: Any, state: Any) -> str:
         """Return in a few words what an action was, and where it led if the action does not say it."""
         del state
         return _action_text(exam, action)

@@ -24,7 +24,6 @@ class Subject(NamedTuple):
     """Of the exam's own type."""
     instruction: str
     """As the agent was told it."""
-    agent: str
 
 
 class EpisodeFile(abc.ABC):

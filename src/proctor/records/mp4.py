@@ -14,10 +14,20 @@ H264, MPEG4 = "libx264", "mpeg4"
 
 
 class Mp4Writer:
-    """An MP4 file under way, with even sides. Use as a context manager: it is complete when that is left."""
+    """An MP4 file under way, with even sides. Use as a context manager: it is complete when that is left.
+
+    `threads` of the encoder: 0 means all cores.
+    """
 
     def __init__(
-        self, path: Path, size: tuple[int, int], *, fps: int, preset: str = "veryfast", quality: int = 21
+        self,
+        path: Path,
+        size: tuple[int, int],
+        *,
+        fps: int,
+        preset: str = "veryfast",
+        quality: int = 21,
+        threads: int = 0,
     ) -> None:
         codec = H264 if H264 in av.codecs_available else MPEG4
         options = {"preset": preset, "crf": str(quality)} if codec == H264 else {"qscale": "3"}
@@ -25,7 +35,7 @@ class Mp4Writer:
         stream: Any = self._file.add_stream(codec, rate=fps, options=options)
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
-        stream.codec_context.thread_count = 1  # episodes are recorded side by side
+        stream.codec_context.thread_count = threads
         self._stream, self._fps, self._time = stream, fps, -1
 
     def __enter__(self) -> Mp4Writer:

@@ -34,7 +34,7 @@ MAX_COLUMN_SHARE = 0.6  # how much of that column further cameras may take
 QUALITY = 25  # x264's constant rate factor: lower is better and larger
 MAIN = ("rgb", "rgb_head")  # the picture that is shown large, if the agent has it
 PATH, ROBOT, BUMP, GOAL = "#1c4fd8", "#1c4fd8", "#d62839", "#2b8a3e"
-OTHER = "#f08c00"
+OBJECT = "#f08c00"
 ROBOT_PX = 6
 INSTRUCTION_LINES = 2
 Rgb = NDArray[np.uint8]
@@ -68,7 +68,7 @@ class VideoFile(EpisodeFile):
     def _said(self, state: Any) -> str:
         if not self._steps:
             return "start"
-        said = self._page.said_of_step(type(self.subject.exam), self._action, state)
+        said = self._page.step_text(type(self.subject.exam), self._action, state)
         return f"{self._steps} · {said}"
 
     def end(self, result: EpisodeResult) -> None:
@@ -110,9 +110,9 @@ class _Film:
         top = sum(box.height for box in side_boxes)
         map_box = _Box(main_width, top, side_px, top_height - top)
         page: type[Page] = resolve_name(subject.exam.page)
-        self._map = _MapPanel(page.map_of(subject.episode, state, width_px=side_px), map_box)
+        self._map = _MapPanel(page.episode_map(subject.episode, state, width_px=side_px), map_box)
         size = width, top_height + footer_px
-        self._writer = Mp4Writer(path, size, fps=FPS, preset="ultrafast", quality=QUALITY)
+        self._writer = Mp4Writer(path, size, fps=FPS, preset="ultrafast", quality=QUALITY, threads=1)
         still = Image.new("RGB", size, PAPER)
         draw = ImageDraw.Draw(still)
         for index, line in enumerate(lines):
@@ -206,9 +206,9 @@ class _MapPanel:
             _draw_disc(draw, at, 3, BUMP)
         self._last, moment = at, self._plan.image.copy()
         draw = ImageDraw.Draw(moment)
-        other = getattr(state, self._map.other, None) if self._map.other else None
-        if other is not None:
-            _draw_disc(draw, self._pixel(other), 5, OTHER, outline="white")
+        object_at = getattr(state, self._map.object_place, None) if self._map.object_place else None
+        if object_at is not None:
+            _draw_disc(draw, self._pixel(object_at), 5, OBJECT, outline="white")
         is_robot = self._map.place == "position"  # a hand does not point where the robot does
         _draw_robot(draw, at, getattr(state, "yaw", None) if is_robot else None)
         return moment

@@ -139,8 +139,7 @@ class Examiner:
         if self._recorder is None:
             return nullcontext()
         instruction = self._text(episode) or self._exam.instruction(episode)
-        subject = Subject(self._exam, episode, instruction, agent=self._job.policy)
-        return self._recorder.episode(episode.episode_id, subject)
+        return self._recorder.episode(episode.episode_id, Subject(self._exam, episode, instruction))
 
     def _transcript(self, turns: Turns) -> bytes:
         """Return the transcript of the episode; where there is none by an error, one that says so."""

@@ -27,6 +27,7 @@ from proctor.core.types import Info, Observation, Vector3
 from proctor.exams.results import EpisodeResult
 from proctor.records.episode_file import EpisodeFile, Subject
 from proctor.runs.leases import GONE
+from proctor.runs.recorder_thread import RecorderThread
 from proctor.runs.recordings import (
     FRAMES,
     RECORDINGS,
@@ -39,7 +40,6 @@ from proctor.runs.recordings import (
     recording_folder,
 )
 from proctor.runs.sharing import SharedRun
-from proctor.runs.tapes import Tapes
 
 DIGITS = 6
 LARGEST = 1e300  # an env may tell numbers that no float can hold
@@ -208,7 +208,7 @@ class EpisodeRecorder:
         self._seen = self._steps = 0
         self._written = dict.fromkeys(UNCOUNTED, 0)
         self._file: BinaryIO | None = None
-        self._tapes: Tapes | None = None
+        self._thread: RecorderThread | None = None
         with self._giving_up():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -217,14 +217,14 @@ class EpisodeRecorder:
     def begin_files(self, recorders: Mapping[str, type[EpisodeFile]], subject: Subject) -> None:
         """Let recorders write files beside the steps."""
         if self._file is not None:
-            self._tapes = Tapes(self._folder, recorders, subject, self._recorder.has_room_for)
+            self._thread = RecorderThread(self._folder, recorders, subject, self._recorder.has_room_for)
 
     def see(self, observation: Observation, state: Any = None) -> None:
         """Save the picture that an observation holds, and what else it holds, as far as that is wanted."""
         point, self._seen = self._seen, self._seen + 1  # of the trajectory
         if not isinstance(observation, Mapping):
             return
-        self._show_tapes(lambda tapes: tapes.see(observation, state))
+        self._tell_recorders(lambda thread: thread.see(observation, state))
         rgb = next(filter(is_colour, map(observation.get, PICTURES)), None)
         if self._recorder.config.frames and rgb is not None:
             self._keep(Count.FRAMES, f"{FRAMES}/{point:05}.jpg", lambda: _jpeg(rgb))
@@ -271,7 +271,7 @@ class EpisodeRecorder:
             policy_ms=round(1000 * policy_s, 3),
             env_ms=round(1000 * env_s, 3),
         )
-        self._show_tapes(lambda tapes: tapes.step(action, policy_s=policy_s))
+        self._tell_recorders(lambda thread: thread.step(action, policy_s=policy_s))
         line = msgspec.json.encode(record) + b"\n"
         with self._giving_up():
             file.write(line)
@@ -280,38 +280,38 @@ class EpisodeRecorder:
 
     def end(self, result: EpisodeResult) -> None:
         """Take in how the episode ended."""
-        self._show_tapes(lambda tapes: tapes.end(result))
+        self._tell_recorders(lambda thread: thread.end(result))
 
     def close(self) -> None:
         """End the recording."""
-        tapes = self._tapes
-        if tapes is not None:
-            tapes.close()
+        thread = self._thread
+        if thread is not None:
+            thread.close()
         file = self._open_file()
         if file is None:
             return
         with self._giving_up():
-            if tapes is not None:
-                self._count_files(tapes)
-                self._count(Count.FILES, tapes.written)
-                self._recorder.count(Count.FILES_CUT, int(tapes.is_cut))
-                self._recorder.count(Count.FILES_FAILED, tapes.lost)
+            if thread is not None:
+                self._count_files(thread)
+                self._count(Count.FILES, thread.written)
+                self._recorder.count(Count.FILES_CUT, int(thread.is_cut))
+                self._recorder.count(Count.FILES_FAILED, thread.lost)
             file.close()
-            self._file = self._tapes = None
+            self._file = self._thread = None
             self._recorder.count(Count.EPISODES)
 
-    def _show_tapes(self, show: Callable[[Tapes], None]) -> None:
-        if self._tapes is None or self._open_file() is None:
+    def _tell_recorders(self, show: Callable[[RecorderThread], None]) -> None:
+        if self._thread is None or self._open_file() is None:
             return
         with self._giving_up():
-            self._count_files(self._tapes)
-            show(self._tapes)
+            self._count_files(self._thread)
+            show(self._thread)
 
-    def _count_files(self, tapes: Tapes) -> None:
-        """Count what recorders have written so far; only this thread writes the numbers."""
-        if tapes.problem is not None:
-            raise tapes.problem
-        self._count(Count.FRAME_BYTES, tapes.count())
+    def _count_files(self, thread: RecorderThread) -> None:
+        """Count what recorders have written so far, here: two threads must not write one number."""
+        if thread.problem is not None:
+            raise thread.problem
+        self._count(Count.FRAME_BYTES, thread.count())
 
     def _open_file(self) -> BinaryIO | None:
         """Return the file of the steps, as long as this recording goes on.
@@ -345,12 +345,12 @@ class EpisodeRecorder:
             self._recorder.lose(error, self._written)
 
     def _end_writing(self) -> None:
-        if self._tapes is not None:
-            self._tapes.close()
+        if self._thread is not None:
+            self._thread.close()
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
-        self._file = self._tapes = None
+        self._file = self._thread = None
 
 
 def _jpeg(rgb: NDArray[np.uint8]) -> bytes:

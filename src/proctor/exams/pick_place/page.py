@@ -106,17 +106,17 @@ class PickPlacePage(Page):
     replayed_steps = 2000
 
     @classmethod
-    def map_of(cls, episode: PickAndPlaceEpisode, state: PickPlaceState, *, width_px: int) -> EpisodeMap:
+    def episode_map(cls, episode: PickAndPlaceEpisode, state: PickPlaceState, *, width_px: int) -> EpisodeMap:
         """Return the tabletop, on which hand and object move."""
         places = [state.ee_position, state.object_position, state.target_position]
         points = np.array([place[:2] for place in places if place is not None])
         goal = None if state.target_position is None else Vector3.of(state.target_position)
         plan = plan_of(episode, points, width_px=width_px)
         tolerance_m = episode.task_goal.success_criteria.place_tolerance
-        return EpisodeMap(plan, goal, tolerance_m, place="ee_position", other="object_position")
+        return EpisodeMap(plan, goal, tolerance_m, place="ee_position", object_place="object_position")
 
     @classmethod
-    def said_of_step(cls, exam: type[AnyExam], action: Any, state: PickPlaceState) -> str:
+    def step_text(cls, exam: type[AnyExam], action: Any, state: PickPlaceState) -> str:
         """Return the phase."""
         return f"{state.phase}, holding the object" if state.object_grasped else state.phase
 

@@ -69,9 +69,9 @@ class VlnPage(Page):
         self._distances_m: dict[tuple[int, str], Array | None] = {}
 
     @classmethod
-    def map_of(cls, episode: Episode, state: Any, *, width_px: int) -> EpisodeMap:
+    def episode_map(cls, episode: Episode, state: Any, *, width_px: int) -> EpisodeMap:
         """Return the plan of the floor, with the goal."""
-        empty = super().map_of(episode, state, width_px=width_px)
+        empty = super().episode_map(episode, state, width_px=width_px)
         if episode.scene_config_path is None:
             return empty
         floor_z = round(episode.start_position.z, 1)

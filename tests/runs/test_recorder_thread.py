@@ -12,12 +12,12 @@ from test_recorder import FRAMES, STEPS, _importable, execute, make_dataset  # n
 
 from proctor import cli
 from proctor.records.episode_file import EpisodeFile
-from proctor.runs import tapes
+from proctor.runs import recorder_thread
 from proctor.runs.recorder import Recorders, RecordingConfig
 from proctor.runs.recordings import budgeted_files, read_recording, recording_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "recordings.md"
-SLATE = RecordingConfig(recorders=("test_tapes:Slate",))
+SLATE = RecordingConfig(recorders=("test_recorder_thread:Slate",))
 
 
 class Slate(EpisodeFile):
@@ -71,6 +71,13 @@ class Full(Slate):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+class Forgetful(Slate):
+    """Opens a file that is not there."""
+
+    def end(self, result):
+        Path("/nowhere/at/all").read_text()
+
+
 class Hanging(Slate):
     """Never comes back from its third step."""
 
@@ -88,10 +95,10 @@ class Missing(Slate):
 
 
 def with_recorders(*names, **options):
-    return RecordingConfig(recorders=tuple(f"test_tapes:{name}" for name in names), **options)
+    return RecordingConfig(recorders=tuple(f"test_recorder_thread:{name}" for name in names), **options)
 
 
-def written(folder, episode_id, name="test_tapes_Slate"):
+def written(folder, episode_id, name="test_recorder_thread_Slate"):
     file = recording_folder(folder, episode_id) / f"{name}.jsonl"
     return [json.loads(line) for line in file.read_text().splitlines()]
 
@@ -121,16 +128,17 @@ def test_results_do_not_depend_on_recorders(tmp_path, workers, recorders):
 
 
 def test_a_recorder_that_fails_loses_its_file_and_no_other(tmp_path):
-    report = execute(tmp_path, recording=with_recorders("Broken", "Slate", "Missing"))
-    assert (report.recorded.files, report.recorded.files_failed) == (6, 12)
+    report = execute(tmp_path, recording=with_recorders("Broken", "Slate", "Missing", "Forgetful"))
+    assert (report.recorded.files, report.recorded.files_failed) == (6, 18)
     folder = recording_folder(tmp_path / "run", "ep_1")
     names = sorted(file.name for file in folder.iterdir())
     assert names == [
-        *("steps.jsonl", "test_tapes_Broken.error.txt"),
-        *("test_tapes_Missing.error.txt", "test_tapes_Slate.jsonl"),
+        *("steps.jsonl", "test_recorder_thread_Broken.error.txt"),
+        "test_recorder_thread_Forgetful.error.txt",
+        *("test_recorder_thread_Missing.error.txt", "test_recorder_thread_Slate.jsonl"),
     ]
-    assert "the pencil broke" in (folder / "test_tapes_Broken.error.txt").read_text()
-    assert "no pencil" in (folder / "test_tapes_Missing.error.txt").read_text()
+    assert "the pencil broke" in (folder / "test_recorder_thread_Broken.error.txt").read_text()
+    assert "no pencil" in (folder / "test_recorder_thread_Missing.error.txt").read_text()
     assert len(written(tmp_path / "run", "ep_1")) == 23
 
 
@@ -157,7 +165,7 @@ def test_a_disk_without_room_costs_the_recording_and_gives_its_room_back(tmp_pat
 
 @pytest.mark.parametrize("calls", [4, 50])  # fewer than may wait, and more
 def test_a_recorder_that_never_returns_is_not_waited_for(tmp_path, monkeypatch, calls):
-    monkeypatch.setattr(tapes, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(recorder_thread, "PATIENCE_S", 1.0)
     recorders = Recorders(tmp_path, with_recorders("Hanging"), 1)
     with recorders.recorder(0).episode("ep", SubjectOf("ep")) as episode:
         for _ in range(calls):
@@ -165,14 +173,14 @@ def test_a_recorder_that_never_returns_is_not_waited_for(tmp_path, monkeypatch, 
             episode.step(1, {}, policy_s=0.0, env_s=0.0)
     assert (recorders.total().files, recorders.total().files_failed) == (0, 1)
     assert len(read_recording(tmp_path, "ep").steps) == calls
-    text = (recording_folder(tmp_path, "ep") / "test_tapes_Hanging.error.txt").read_text()
+    text = (recording_folder(tmp_path, "ep") / "test_recorder_thread_Hanging.error.txt").read_text()
     assert "did not return for 1 s" in text
 
 
 def test_a_recorder_in_a_file_is_named_after_it(tmp_path):
     (tmp_path / "own").mkdir()
     file = tmp_path / "own" / "diary.py"
-    file.write_text("from test_tapes import Slate\n\n\nclass Diary(Slate):\n    pass\n")
+    file.write_text("from test_recorder_thread import Slate\n\n\nclass Diary(Slate):\n    pass\n")
     execute(tmp_path, recording=RecordingConfig(recorders=(f"{file}:Diary",)))
     assert (recording_folder(tmp_path / "run", "ep_1") / "diary.py_Diary.jsonl").is_file()
 
@@ -224,19 +232,19 @@ def test_a_process_that_slept_does_not_complete_what_another_writes(tmp_path):
             sleeper.close()
     assert [row[0] for row in written(tmp_path, "ep")] == ["begin", "see", "see"]
     names = sorted(file.name for file in recording_folder(tmp_path, "ep").iterdir())
-    assert names == ["steps.jsonl", "test_tapes_Slate.jsonl"]
+    assert names == ["steps.jsonl", "test_recorder_thread_Slate.jsonl"]
 
 
 def test_the_command_takes_several_and_says_what_they_wrote(tmp_path, capsys):
     dataset = make_dataset(tmp_path)
     words = ["run", "--dataset", str(dataset), "--policy", "test_recorder:Scribbler", "--env"]
     words += ["test_recorder:Noisy", "--out", str(tmp_path / "run"), "--record"]
-    assert cli.main([*words, "test_tapes:Slate,test_tapes:Broken"]) == 0
+    assert cli.main([*words, "test_recorder_thread:Slate,test_recorder_thread:Broken"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "recorded 6 episodes with 0 frames and 6 files of recorders in" in told
     assert "6 files could not be written by their recorders: the reasons are in" in told
     words[words.index("--out") + 1] = str(tmp_path / "second")
-    assert cli.main([*words, "test_tapes:Slate", "--frames-budget-mb", "0"]) == 0
+    assert cli.main([*words, "test_recorder_thread:Slate", "--frames-budget-mb", "0"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "recorded 6 episodes with 0 frames in" in told
     assert (

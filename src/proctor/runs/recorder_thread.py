@@ -5,6 +5,7 @@ The loop only hands over copies of what it shows. A recorder that fails loses it
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import re
@@ -25,12 +26,13 @@ from proctor.records.episode_file import EpisodeFile, Subject
 
 MAX_WAITING = 8  # calls that were not done yet; the loop waits when there are more
 PATIENCE_S = 120.0  # for a recorder that does not return; then the loop goes on without the files
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LOWEST_PRIORITY = 19
 """Recorders take what the renderer leaves: it waits for the slowest of its own threads."""
 
 
-class Tapes:
-    """The files of one episode. `has_room` tells if so many more bytes fit into the run's budget."""
+class RecorderThread:
+    """Lets recorders write about one episode. `has_room` tells if so many more bytes fit into the budget."""
 
     def __init__(
         self,
@@ -137,10 +139,11 @@ class Tapes:
     def _try(self, name: str, call: Callable[[str], None]) -> None:
         try:
             call(name)
-        except OSError as error:
-            self.problem = error
-        except Exception:  # noqa: BLE001  whoever wrote the recorder: its failure must not become the episode's
-            self._lose(name)
+        except Exception as error:  # noqa: BLE001  whoever wrote the recorder: its failure must not become the episode's
+            if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+                self.problem = error
+            else:
+                self._lose(name)
 
     def _lose(self, name: str) -> None:
         self.lost += 1
