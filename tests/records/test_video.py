@@ -107,7 +107,7 @@ def test_the_end_is_said_and_held(tmp_path, monkeypatch):
 
 def test_other_cameras_stand_beside_the_main_one(tmp_path):
     cameras = {
-        "rgb_wrist": np.full((90, 120, 3), (0, 200, 0), np.uint8),
+        "rgb_arm": np.full((90, 120, 3), (0, 200, 0), np.uint8),
         "rgb_head": np.full((240, 320, 3), (200, 0, 0), np.uint8),
         "depth_head": np.zeros((240, 320), np.uint16),
     }
